@@ -1,0 +1,76 @@
+import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError, type ApiErrorName } from './api-error.js'
+import { refuseCredentials } from './authenticate.js'
+import { fieldRules } from './plant-schemas.js'
+
+/** Seconds after which a client may try again what surely was not stored. */
+const RETRY_AFTER = '1'
+
+/** What Fastify's own errors are in this service. */
+const fastifyErrors: Readonly<Record<string, ApiErrorName>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'bodyTooLarge',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'mediaTypeUnsupported',
+  FST_ERR_CTP_EMPTY_TYPE: 'mediaTypeUnsupported',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'bodyNotJson',
+  FST_ERR_BAD_URL: 'pathUnknown'
+}
+
+/**
+ * Makes the error handler: whatever fails is answered in the Error shape, and logged from status 500 on.
+ * @param log where answers of 500 or more are told; never a token, never a body
+ * @param plantsPath the path that takes POST only
+ */
+export function errorAnswerer (log: FastifyBaseLogger, plantsPath: string) {
+  return function answerError (thrown: FastifyError | ApiError, request: FastifyRequest, reply: FastifyReply): void {
+    // Where no route is, Fastify may still find fault with the content type.
+    const error = request.is404 ? missingRoute(request, reply, plantsPath) : asApiError(thrown, request, reply)
+    if (error.statusCode >= 500) logFault(log, error, request)
+    if (error.kind === 'notStored') reply.header('retry-after', RETRY_AFTER)
+    // Fastify closes the connection after any body that did not parse; these were read to their end.
+    if (error.kind === 'bodyMissing' || error.kind === 'bodyNotJson') reply.removeHeader('connection')
+    reply.code(error.statusCode).send({ error: error.error, message: error.message })
+  }
+}
+
+/** The answer where no route is: 405 on the path of plants, else 404. */
+function missingRoute (request: FastifyRequest, reply: FastifyReply, plantsPath: string): ApiError {
+  if (decodedPath(request.url) !== plantsPath) return new ApiError('pathUnknown')
+  reply.header('allow', 'POST')
+  return new ApiError('methodNotAllowed')
+}
+
+function decodedPath (url: string): string {
+  const path = url.split('?', 1)[0] as string
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
+}
+
+function asApiError (thrown: FastifyError | ApiError, request: FastifyRequest, reply: FastifyReply): ApiError {
+  if (thrown instanceof ApiError) return thrown
+  if (thrown.validation !== undefined) return invalidPlant(thrown.validation[0]?.instancePath ?? '', request.body)
+  if (thrown.code?.startsWith('FST_BEARER_AUTH_') && reply.statusCode === 401) {
+    return refuseCredentials(request.headers.authorization, reply)
+  }
+  const known = fastifyErrors[thrown.code]
+  if (known !== undefined) return new ApiError(known)
+  // A client that went away in the middle of its body; it reads no answer.
+  if (thrown.statusCode === 400) return new ApiError('requestMalformed', undefined, thrown)
+  return new ApiError('internal', undefined, thrown)
+}
+
+function invalidPlant (path: string, body: unknown): ApiError {
+  if (body === undefined) return new ApiError('bodyMissing')
+  const field = path.slice(1)
+  const rule = fieldRules[field]
+  if (rule === undefined) return new ApiError('plantInvalid')
+  const missing = !Object.hasOwn(body as object, field)
+  return new ApiError('plantInvalid', missing ? `${field} is missing: ${rule}` : rule)
+}
+
+function logFault (log: FastifyBaseLogger, error: ApiError, request: FastifyRequest): void {
+  const level = error.kind === 'internal' ? 'error' : 'warn'
+  log[level]({ reqId: request.id, statusCode: error.statusCode, error: error.error, err: error.cause }, error.message)
+}

@@ -1,0 +1,160 @@
+import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant } from './plant-store.js'
+
+/** What a batch's write tells of one plant; a failure is an instance, so that its reason is kept. */
+export type WriteResult = CreateOutcome | PlantNotStored | PlantPerhapsStored
+
+/** Writes many plants at once, durably. */
+export interface BatchWriter {
+  /** How many batches may be under way at once. */
+  readonly maxInFlight: number
+  /** Resolves with a result for each plant, in the plants' order; never rejects. */
+  write (plants: readonly NewPlant[]): Promise<readonly WriteResult[]>
+}
+
+interface WaitingCreate {
+  readonly plant: NewPlant
+  readonly deadline: number
+  readonly resolve: (outcome: CreateOutcome) => void
+  readonly reject: (reason: Error) => void
+  /** Why an earlier try failed. */
+  failure: PlantNotStored | PlantPerhapsStored | undefined
+}
+
+// A MongoDB command holds 16 MiB and 100,000 documents. Far below both a plant is already as cheap as it gets. A character
+// takes 3 bytes at most (of a surrogate pair each 2).
+const BATCH_PLANTS = 5_000
+const BATCH_CHARACTERS = 4_000_000
+// A failed try is repeated after 25 ms, 50, 100, … 1,000, each between half and the whole of that, so that many
+// processes do not come back in step.
+const FIRST_BACKOFF = 25
+const LONGEST_BACKOFF = 1_000
+// The answer to a create that cannot be sent in time has to be out before its deadline.
+const ANSWER_TIME = 50
+
+/**
+ * Lets the creates that wait at the same time share one write, each with its own outcome.
+ *
+ * A create that fails is sent again until its deadline: that is safe, as the same plant again is `same`. Then it is
+ * `PlantNotStored` only where every try of it surely stored nothing.
+ *
+ * Batches size themselves. The first create goes out at once (at the end of the event loop's turn, with all others that
+ * the turn brought). While batches are under way, the next one goes when as many creates wait as are under way, or when
+ * one comes back: a slow or distant store gets few large batches and several at once, a fast one small ones, and an
+ * idle one adds no delay.
+ */
+export class SharedWrites {
+  readonly #writer: BatchWriter
+  #waiting: WaitingCreate[] = []
+  #head = 0
+  #inFlight = 0
+  #plantsInFlight = 0
+  #turn: NodeJS.Immediate | undefined
+  #pause: NodeJS.Timeout | undefined
+  #backoff = FIRST_BACKOFF
+  #idle: (() => void)[] = []
+
+  constructor (writer: BatchWriter) {
+    this.#writer = writer
+  }
+
+  create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ plant, deadline, resolve, reject, failure: undefined })
+      if (this.#turn === undefined && this.#pause === undefined) this.#turn = setImmediate(this.#send)
+    })
+  }
+
+  /** Resolves when nothing waits and nothing is under way. */
+  async drained (): Promise<void> {
+    if (this.#inFlight === 0 && this.#count === 0) return
+    await new Promise<void>(resolve => { this.#idle.push(resolve) })
+  }
+
+  get #count (): number {
+    return this.#waiting.length - this.#head
+  }
+
+  readonly #send = (): void => {
+    this.#turn = undefined
+    if (this.#pause !== undefined) return
+    while (this.#count > 0 && this.#inFlight < this.#writer.maxInFlight &&
+      (this.#inFlight === 0 || this.#count >= this.#plantsInFlight)) {
+      const batch = this.#takeBatch()
+      if (batch.length > 0) this.#write(batch)
+    }
+    if (this.#inFlight === 0 && this.#count === 0) {
+      for (const resolve of this.#idle.splice(0)) resolve()
+    }
+  }
+
+  #takeBatch (): WaitingCreate[] {
+    const now = performance.now()
+    const batch: WaitingCreate[] = []
+    let characters = 0
+    for (; this.#head < this.#waiting.length && batch.length < BATCH_PLANTS; this.#head++) {
+      const create = this.#waiting[this.#head] as WaitingCreate
+      characters += create.plant.name.length + (create.plant.tag?.length ?? 0)
+      if (characters > BATCH_CHARACTERS && batch.length > 0) break
+      if (create.deadline > now) batch.push(create)
+      else giveUp(create)
+    }
+    if (this.#head === this.#waiting.length) {
+      this.#waiting = []
+      this.#head = 0
+    }
+    return batch
+  }
+
+  async #write (batch: readonly WaitingCreate[]): Promise<void> {
+    this.#inFlight++
+    this.#plantsInFlight += batch.length
+    const results = await this.#writer.write(batch.map(create => create.plant))
+    this.#inFlight--
+    this.#plantsInFlight -= batch.length
+
+    const again: WaitingCreate[] = []
+    for (let i = 0; i < batch.length; i++) {
+      const create = batch[i] as WaitingCreate
+      const result = results[i]
+      if (typeof result === 'string') {
+        create.resolve(result)
+      } else {
+        // Once a try has left it open, no later one that stores nothing can close it.
+        if (!(create.failure instanceof PlantPerhapsStored)) create.failure = result as PlantNotStored | PlantPerhapsStored
+        if (result instanceof PlantNotStored && result.permanent) giveUp(create)
+        else again.push(create)
+      }
+    }
+    if (again.length > 0) {
+      this.#waiting = again.concat(this.#waiting.slice(this.#head))
+      this.#head = 0
+      this.#waitBeforeTheNext()
+    } else {
+      this.#backoff = FIRST_BACKOFF
+    }
+    this.#send()
+  }
+
+  #waitBeforeTheNext (): void {
+    if (this.#pause !== undefined) return
+    const delay = this.#backoff * (0.5 + Math.random() / 2)
+    this.#backoff = Math.min(this.#backoff * 2, LONGEST_BACKOFF)
+    this.#pause = setTimeout(() => {
+      this.#pause = undefined
+      this.#send()
+    }, delay)
+    this.#giveUpWhatCannotWait(performance.now() + delay + ANSWER_TIME)
+  }
+
+  #giveUpWhatCannotWait (until: number): void {
+    this.#waiting = this.#waiting.filter(create => {
+      if (create.deadline > until) return true
+      giveUp(create)
+      return false
+    })
+  }
+}
+
+function giveUp (create: WaitingCreate): void {
+  create.reject(create.failure ?? new PlantNotStored('the store was too busy to take it in time'))
+}

@@ -1,0 +1,58 @@
+import { resolve } from 'node:path'
+import { PlantNotStored, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
+import { SharedWrites } from './shared-writes.js'
+import { SqliteWriter } from './sqlite-writer.js'
+
+export interface SqlitePlantStoreOptions {
+  /** The database file. It is made, with its folders, where there is none. */
+  path: string
+}
+
+/**
+ * Stores plants in an SQLite database: table `plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)`, in WAL mode,
+ * each transaction synced to disk (`synchronous=FULL`, https://sqlite.org/pragma.html#pragma_synchronous) before any of
+ * its creates is answered. The database lives in a worker thread, so that no commit blocks the event loop.
+ */
+export function sqlitePlantStore ({ path }: SqlitePlantStoreOptions): PlantStore {
+  if (typeof path !== 'string' || path === '') throw new TypeError('sqlitePlantStore: the option path must be the path of the database file')
+  return new SqlitePlantStore(resolve(path))
+}
+
+class SqlitePlantStore implements PlantStore {
+  readonly #writer: SqliteWriter
+  readonly #writes: SharedWrites
+  #isOpen = false
+
+  constructor (path: string) {
+    this.#writer = new SqliteWriter(path)
+    this.#writes = new SharedWrites(this.#writer)
+  }
+
+  async open (): Promise<boolean> {
+    if (this.#isOpen) return false
+    this.#isOpen = true
+    try {
+      await this.#writer.check()
+    } catch (error) {
+      this.#isOpen = false
+      throw error
+    }
+    return true
+  }
+
+  create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
+    if (!this.#isOpen) return Promise.reject(new PlantNotStored('the store is closed'))
+    return this.#writes.create(plant, deadline)
+  }
+
+  async ready (): Promise<void> {
+    if (!this.#isOpen) throw new Error('the store is closed')
+    await this.#writer.check()
+  }
+
+  async close (): Promise<void> {
+    this.#isOpen = false
+    await this.#writes.drained()
+    await this.#writer.close()
+  }
+}

@@ -1,0 +1,188 @@
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { dirname } from 'node:path'
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
+
+/** Plants side by side, as they cross to the worker thread: three flat arrays are cheaper to hand over than many objects. */
+export interface PlantColumns {
+  ids: BigInt64Array
+  names: string[]
+  tags: (string | null)[]
+}
+
+/** `PRAGMA user_version` of the files that this version writes. */
+const FORMAT = 1
+
+const CREATE_TABLE = 'CREATE TABLE IF NOT EXISTS plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
+
+// A lock that another program holds is waited for in short turns, so that a create that is past its deadline is told.
+const SETTINGS = `
+  PRAGMA busy_timeout = 250;
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  PRAGMA cache_size = -65536;
+  PRAGMA wal_autocheckpoint = 4000;`
+
+/** The file can never be opened as it is: another program's, a newer version's, damaged, or not writable. */
+export class FileUnusable extends Error {}
+
+/** The plants in an SQLite database. Every call blocks: it belongs into a worker thread. */
+export class SqlitePlantsTable {
+  readonly #database: DatabaseSyncInstance
+  readonly #begin: StatementSyncInstance
+  readonly #commit: StatementSyncInstance
+  readonly #rollback: StatementSyncInstance
+  readonly #insert: StatementSyncInstance
+  readonly #find: StatementSyncInstance
+
+  private constructor (database: DatabaseSyncInstance) {
+    this.#database = database
+    this.#begin = database.prepare('BEGIN IMMEDIATE')
+    this.#commit = database.prepare('COMMIT')
+    this.#rollback = database.prepare('ROLLBACK')
+    this.#insert = database.prepare('INSERT INTO plants(id, name, tag) VALUES (?, ?, ?) ON CONFLICT(id) DO NOTHING')
+    // Compared in SQL, which does not stop at a NUL as reading the text back does.
+    this.#find = database.prepare('SELECT 1 FROM plants WHERE id = ? AND name = ? AND tag IS ?')
+  }
+
+  /**
+   * Opens the file, or makes it with its folders.
+   * @throws {FileUnusable} where it is not ours to write
+   */
+  static async open (path: string): Promise<SqlitePlantsTable> {
+    makeFolder(dirname(path))
+    const { DatabaseSync } = await sqliteBinding()
+    const database = new DatabaseSync(path)
+    try {
+      // Before anything is written: a file that is not ours stays as it is.
+      checkFormat(database, path)
+      database.exec(SETTINGS)
+      database.exec('BEGIN IMMEDIATE')
+      // Another process may have made it in the meantime.
+      checkFormat(database, path)
+      database.exec(`${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
+      return new SqlitePlantsTable(database)
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  }
+
+  /**
+   * Stores all plants in one transaction, durably.
+   * @returns an outcome for each, as its place in `outcomes`; null where all are new
+   * @throws {WriteFailure} where none of them is stored, or where that is not known
+   */
+  write ({ ids, names, tags }: PlantColumns): Uint8Array | null {
+    let outcomes: Uint8Array | null = null
+    try {
+      this.#begin.run()
+      for (let i = 0; i < ids.length; i++) {
+        const id = ids[i] as bigint
+        const name = names[i] as string
+        const tag = tags[i] as string | null
+        if (this.#insert.run(id, name, tag).changes === 1) continue
+        outcomes ??= new Uint8Array(ids.length)
+        outcomes[i] = this.#find.get(id, name, tag) === undefined ? 2 : 1
+      }
+    } catch (error) {
+      throw this.#failure(error, false)
+    }
+    try {
+      this.#commit.run()
+    } catch (error) {
+      // The commit record may have reached the disk all the same, unless there was no room for it.
+      throw this.#failure(error, ![SQLITE_BUSY, SQLITE_FULL].includes(resultCode(error)))
+    }
+    return outcomes
+  }
+
+  /**
+   * Makes sure that a write would be possible now.
+   * @param thoroughly commits a page, where the last write failed
+   * @throws {WriteFailure} where it would not
+   */
+  check (thoroughly: boolean): void {
+    try {
+      this.#begin.run()
+      if (thoroughly) this.#database.exec(`PRAGMA user_version = ${FORMAT}`)
+      this.#commit.run()
+    } catch (error) {
+      throw this.#failure(error, false)
+    }
+  }
+
+  close (): void {
+    this.#database.close()
+  }
+
+  #failure (error: unknown, perhapsStored: boolean): WriteFailure {
+    try {
+      if (this.#database.isTransaction) this.#rollback.run()
+    } catch {
+      // The connection is given up with the failure that came first.
+    }
+    const code = resultCode(error)
+    // After these two the connection is sound; after any other a new one looks at the file afresh.
+    return new WriteFailure((error as Error).message, perhapsStored, code === SQLITE_BUSY || code === SQLITE_FULL)
+  }
+}
+
+/** A transaction that failed. */
+export class WriteFailure extends Error {
+  /**
+   * @param perhapsStored whether its plants may be stored nevertheless
+   * @param goOn whether the same connection can go on
+   */
+  constructor (message: string, readonly perhapsStored: boolean, readonly goOn: boolean) {
+    super(message)
+  }
+}
+
+/** Primary result codes, https://sqlite.org/rescode.html */
+const SQLITE_BUSY = 5
+const SQLITE_FULL = 13
+
+function resultCode (error: unknown): number {
+  return Number((error as { errcode?: number }).errcode) & 0xff
+}
+
+/**
+ * Passes a file that is empty, ours, or ours but for the marker (as after `.dump` and a restore).
+ * @throws {FileUnusable} for any other
+ */
+function checkFormat (database: DatabaseSyncInstance, path: string): void {
+  const { user_version: format } = database.prepare('PRAGMA user_version').get() as { user_version: number }
+  if (format > FORMAT) {
+    throw new FileUnusable(`${path} has format ${format}, made by a newer plant-store; this one knows format ${FORMAT}: use the newer version`)
+  }
+  const { tables, columns } = database.prepare(`SELECT
+    (SELECT count(*) FROM sqlite_schema) AS tables,
+    (SELECT group_concat(name || ' ' || type || ' ' || pk, ', ') FROM pragma_table_info('plants')) AS columns`).get() as { tables: number, columns: string | null }
+  if (tables > 0 && columns !== 'id INTEGER 1, name TEXT 0, tag TEXT 0') {
+    throw new FileUnusable(`${path} is an SQLite database of another program: choose another folder`)
+  }
+}
+
+/** Makes a folder with those above it, and puts their entries on disk. */
+function makeFolder (folder: string): void {
+  const first = mkdirSync(folder, { recursive: true })
+  if (first === undefined) return
+  for (let made = folder; made.length >= first.length; made = dirname(made)) {
+    const above = openSync(dirname(made), 'r')
+    fsyncSync(above)
+    closeSync(above)
+  }
+}
+
+async function sqliteBinding (): Promise<typeof import('@photostructure/sqlite')> {
+  if (!isBuiltin('node:sqlite')) return import('@photostructure/sqlite')
+  // Node 22 warns that it is experimental; it has been what Node 24 has since 22.13.
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return await import('node:sqlite' as '@photostructure/sqlite')
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}
