@@ -1,7 +1,7 @@
 import { MongoClient, type Collection, type Db, type MongoClientOptions } from 'mongodb'
 import { connectionFault } from './mongo-connection-fault.js'
 import { MongoWriter, type PlantDocument } from './mongo-writer.js'
-import { PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
+import { StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
 import { SharedWrites } from './shared-writes.js'
 
 /** One of the four, from the most that the host has to the least. */
@@ -41,42 +41,57 @@ class MongoPlantStore implements PlantStore {
   readonly #client: MongoClient | undefined
   readonly #writer: MongoWriter
   readonly #writes: SharedWrites
+  #connection: Promise<unknown> | undefined
   #isOpen = false
   #wasClosed = false
 
   constructor (plants: Collection<PlantDocument>, client?: MongoClient) {
     this.#plants = plants
     this.#client = client
-    this.#writer = new MongoWriter(plants)
+    this.#writer = new MongoWriter(plants, this.#connect)
     this.#writes = new SharedWrites(this.#writer)
   }
 
   /** Does not wait for a connection: a MongoDB that is away at the start is waited for by each create. */
   async open (): Promise<boolean> {
     if (this.#isOpen) return false
-    if (this.#wasClosed && this.#client !== undefined) throw new StoreUnusable('the MongoDB store was closed: make a new one')
+    if (this.#wasClosed) throw new StoreUnusable('the store was closed: make a new one')
     this.#isOpen = true
     return true
   }
 
   create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
-    if (!this.#isOpen) return Promise.reject(new PlantNotStored('the store is closed'))
     return this.#writes.create(plant, deadline)
   }
 
   async ready (): Promise<void> {
-    if (!this.#isOpen) throw new Error('the store is closed')
+    if (this.#wasClosed) throw new Error('the store is closed')
     try {
+      await this.#connect()
       await this.#plants.db.command({ ping: 1 }, { readPreference: 'primary' })
     } catch (error) {
       throw new Error(connectionFault(error))
     }
   }
 
+  /**
+   * Connects, and joins the others that want to. The driver would do so itself, but only once: after a first connection
+   * that failed, it says «Topology is closed» for ever.
+   */
+  readonly #connect = async (): Promise<void> => {
+    this.#connection ??= this.#client?.connect()
+    try {
+      await this.#connection
+    } catch (error) {
+      this.#connection = undefined
+      throw error
+    }
+  }
+
   async close (): Promise<void> {
     this.#isOpen = false
     this.#wasClosed = true
-    await this.#writes.drained()
+    await this.#writes.close()
     this.#writer.close()
     await this.#client?.close()
   }

@@ -42,13 +42,16 @@ export class MongoWriter implements BatchWriter {
   readonly maxInFlight = 16
   readonly #plants: Collection<PlantDocument>
   readonly #client: MongoClient
+  readonly #connect: () => Promise<void>
   readonly #name = `plant-store ${randomBytes(6).toString('hex')}`
   #batches = 0
   /** Comments of the batches under way whose command went out; undefined where the client does not tell. */
   readonly #sent: Set<unknown> | undefined
 
-  constructor (plants: Collection<PlantDocument>) {
+  /** @param connect makes sure that there is a connection, or throws what `connectionFault` reads */
+  constructor (plants: Collection<PlantDocument>, connect: () => Promise<void>) {
     this.#plants = plants
+    this.#connect = connect
     this.#client = plants.db.client
     if (this.#client.options.monitorCommands) {
       this.#sent = new Set()
@@ -67,6 +70,7 @@ export class MongoWriter implements BatchWriter {
   async write (plants: readonly NewPlant[]): Promise<readonly WriteResult[]> {
     const comment = `${this.#name} ${++this.#batches}`
     try {
+      await this.#connect()
       const reply = await this.#plants.db.command({
         insert: this.#plants.collectionName,
         documents: plants.map(documentOf),

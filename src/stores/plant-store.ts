@@ -37,7 +37,7 @@ export interface PlantStore {
   create (plant: NewPlant, deadline: number): Promise<CreateOutcome>
 
   /**
-   * Opens what the store needs. Who opens a store closes it.
+   * Opens what the store needs. Who opens a store closes it; once closed, it stays so.
    * @returns true where this call opened it, false where it was open
    * @throws {StoreUnusable} where no later try can succeed: another program's file, a folder that is not writable
    */
@@ -46,7 +46,10 @@ export interface PlantStore {
   /** Resolves where the store could take a plant now; rejects with the reason where not, within seconds. */
   ready? (): Promise<void>
 
-  /** Waits for what was sent, and releases what `open` took. May be called twice, and on a store never opened. */
+  /**
+   * Lets what was sent come to its end, gives up what was not, and releases what `open` took. Creates that come later are
+   * not stored. May be called twice, and on a store that was never opened.
+   */
   close? (): Promise<void>
 }
 

@@ -22,8 +22,14 @@ interface WaitingCreate {
 
 // A MongoDB command holds 16 MiB and 100,000 documents. Far below both a plant is already as cheap as it gets. A character
 // takes 3 bytes at most (of a surrogate pair each 2).
-const BATCH_PLANTS = 5_000
 const BATCH_CHARACTERS = 4_000_000
+const LARGEST_BATCH = 4_000
+const FIRST_BATCH = 500
+const SMALLEST_BATCH = 32
+// Between these times, in milliseconds, a full batch is of the right size: larger ones would only wait longer, and come
+// near to the driver's time limit.
+const SHORT_WRITE = 100
+const LONG_WRITE = 400
 // A failed try is repeated after 25 ms, 50, 100, … 1,000, each between half and the whole of that, so that many
 // processes do not come back in step.
 const FIRST_BACKOFF = 25
@@ -37,20 +43,21 @@ const ANSWER_TIME = 50
  * A create that fails is sent again until its deadline: that is safe, as the same plant again is `same`. Then it is
  * `PlantNotStored` only where every try of it surely stored nothing.
  *
- * Batches size themselves. The first create goes out at once (at the end of the event loop's turn, with all others that
- * the turn brought). While batches are under way, the next one goes when as many creates wait as are under way, or when
- * one comes back: a slow or distant store gets few large batches and several at once, a fast one small ones, and an
- * idle one adds no delay.
+ * Batches follow the store's speed. The first create goes out at once (at the end of the event loop's turn, with all
+ * others that the turn brought). While batches are under way, the next one goes when as many creates wait as are under
+ * way, or when one comes back: a slow or distant store gets large batches and several at once, a fast one small ones, and
+ * an idle one adds no delay. The largest size doubles while full batches are short, and halves when one takes long.
  */
 export class SharedWrites {
   readonly #writer: BatchWriter
   #waiting: WaitingCreate[] = []
-  #head = 0
   #inFlight = 0
   #plantsInFlight = 0
   #turn: NodeJS.Immediate | undefined
   #pause: NodeJS.Timeout | undefined
   #backoff = FIRST_BACKOFF
+  #largest = FIRST_BATCH
+  #closing = false
   #idle: (() => void)[] = []
 
   constructor (writer: BatchWriter) {
@@ -58,31 +65,37 @@ export class SharedWrites {
   }
 
   create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
+    if (this.#closing) return Promise.reject(new PlantNotStored('the store is closed'))
     return new Promise((resolve, reject) => {
       this.#waiting.push({ plant, deadline, resolve, reject, failure: undefined })
       if (this.#turn === undefined && this.#pause === undefined) this.#turn = setImmediate(this.#send)
     })
   }
 
-  /** Resolves when nothing waits and nothing is under way. */
-  async drained (): Promise<void> {
-    if (this.#inFlight === 0 && this.#count === 0) return
-    await new Promise<void>(resolve => { this.#idle.push(resolve) })
-  }
-
-  get #count (): number {
-    return this.#waiting.length - this.#head
+  /**
+   * Writes what waits, once, and no longer repeats what fails. Resolves when every create has its outcome; those that
+   * come later are not stored.
+   */
+  async close (): Promise<void> {
+    this.#closing = true
+    if (this.#pause !== undefined) {
+      clearTimeout(this.#pause)
+      this.#pause = undefined
+      this.#giveUpWhatCannotWait(Infinity)
+    }
+    this.#send()
+    if (this.#inFlight > 0) await new Promise<void>(resolve => { this.#idle.push(resolve) })
   }
 
   readonly #send = (): void => {
     this.#turn = undefined
     if (this.#pause !== undefined) return
-    while (this.#count > 0 && this.#inFlight < this.#writer.maxInFlight &&
-      (this.#inFlight === 0 || this.#count >= this.#plantsInFlight)) {
+    while (this.#waiting.length > 0 && this.#inFlight < this.#writer.maxInFlight &&
+      (this.#inFlight === 0 || this.#waiting.length >= this.#plantsInFlight)) {
       const batch = this.#takeBatch()
       if (batch.length > 0) this.#write(batch)
     }
-    if (this.#inFlight === 0 && this.#count === 0) {
+    if (this.#inFlight === 0 && this.#waiting.length === 0) {
       for (const resolve of this.#idle.splice(0)) resolve()
     }
   }
@@ -91,24 +104,24 @@ export class SharedWrites {
     const now = performance.now()
     const batch: WaitingCreate[] = []
     let characters = 0
-    for (; this.#head < this.#waiting.length && batch.length < BATCH_PLANTS; this.#head++) {
-      const create = this.#waiting[this.#head] as WaitingCreate
+    let taken = 0
+    for (; taken < this.#waiting.length && batch.length < this.#largest; taken++) {
+      const create = this.#waiting[taken] as WaitingCreate
       characters += create.plant.name.length + (create.plant.tag?.length ?? 0)
       if (characters > BATCH_CHARACTERS && batch.length > 0) break
       if (create.deadline > now) batch.push(create)
       else giveUp(create)
     }
-    if (this.#head === this.#waiting.length) {
-      this.#waiting = []
-      this.#head = 0
-    }
+    this.#waiting = this.#waiting.slice(taken)
     return batch
   }
 
   async #write (batch: readonly WaitingCreate[]): Promise<void> {
     this.#inFlight++
     this.#plantsInFlight += batch.length
+    const start = performance.now()
     const results = await this.#writer.write(batch.map(create => create.plant))
+    this.#followSpeed(batch.length, performance.now() - start)
     this.#inFlight--
     this.#plantsInFlight -= batch.length
 
@@ -121,18 +134,22 @@ export class SharedWrites {
       } else {
         // Once a try has left it open, no later one that stores nothing can close it.
         if (!(create.failure instanceof PlantPerhapsStored)) create.failure = result as PlantNotStored | PlantPerhapsStored
-        if (result instanceof PlantNotStored && result.permanent) giveUp(create)
+        if (this.#closing || (result instanceof PlantNotStored && result.permanent)) giveUp(create)
         else again.push(create)
       }
     }
     if (again.length > 0) {
-      this.#waiting = again.concat(this.#waiting.slice(this.#head))
-      this.#head = 0
+      this.#waiting = again.concat(this.#waiting)
       this.#waitBeforeTheNext()
     } else {
       this.#backoff = FIRST_BACKOFF
     }
     this.#send()
+  }
+
+  #followSpeed (plants: number, duration: number): void {
+    if (duration > LONG_WRITE) this.#largest = Math.max(SMALLEST_BATCH, Math.min(this.#largest, plants) >> 1)
+    else if (duration < SHORT_WRITE && plants >= this.#largest) this.#largest = Math.min(LARGEST_BATCH, this.#largest * 2)
   }
 
   #waitBeforeTheNext (): void {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { PlantNotStored, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
+import { StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
 import { SharedWrites } from './shared-writes.js'
 import { SqliteWriter } from './sqlite-writer.js'
 
@@ -22,6 +22,7 @@ class SqlitePlantStore implements PlantStore {
   readonly #writer: SqliteWriter
   readonly #writes: SharedWrites
   #isOpen = false
+  #wasClosed = false
 
   constructor (path: string) {
     this.#writer = new SqliteWriter(path)
@@ -29,6 +30,7 @@ class SqlitePlantStore implements PlantStore {
   }
 
   async open (): Promise<boolean> {
+    if (this.#wasClosed) throw new StoreUnusable('the store was closed: make a new one')
     if (this.#isOpen) return false
     this.#isOpen = true
     try {
@@ -41,18 +43,18 @@ class SqlitePlantStore implements PlantStore {
   }
 
   create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
-    if (!this.#isOpen) return Promise.reject(new PlantNotStored('the store is closed'))
     return this.#writes.create(plant, deadline)
   }
 
   async ready (): Promise<void> {
-    if (!this.#isOpen) throw new Error('the store is closed')
+    if (this.#wasClosed) throw new Error('the store is closed')
     await this.#writer.check()
   }
 
   async close (): Promise<void> {
     this.#isOpen = false
-    await this.#writes.drained()
+    this.#wasClosed = true
+    await this.#writes.close()
     await this.#writer.close()
   }
 }
