@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from './api-error.js'
+import { Deadlines, type Waiter } from './deadlines.js'
 import type { NewPlantBody } from './plant-schemas.js'
 import { PlantNotStored, PlantPerhapsStored, type NewPlant, type PlantStore } from './stores/plant-store.js'
 
@@ -13,7 +14,26 @@ export interface CreateLimits {
 
 /** Makes the handler of `POST /plants`, for a body that is valid. */
 export function plantCreator (store: PlantStore, { storeTimeout, queueLimit }: CreateLimits) {
+  const deadlines = new Deadlines()
+  // A create keeps its place until the store lets go of it, also after its answer: a store that hangs cannot be made to
+  // hold more than queueLimit plants.
   let waiting = 0
+
+  async function answerInTime (plant: NewPlant, reply: FastifyReply): Promise<void> {
+    const answer = new PendingAnswer(performance.now() + storeTimeout, reply)
+    let payload: NewPlant | ApiError
+    waiting++
+    deadlines.add(answer)
+    try {
+      payload = await store.create(plant, answer.deadline) === 'taken' ? new ApiError('idTaken') : plant
+    } catch (reason) {
+      payload = failure(reason)
+    }
+    waiting--
+    if (answer.expired) return
+    deadlines.remove(answer)
+    reply.send(payload)
+  }
 
   return function createPlant (request: FastifyRequest<{ Body: NewPlantBody }>, reply: FastifyReply): void {
     if (waiting >= queueLimit) {
@@ -21,34 +41,22 @@ export function plantCreator (store: PlantStore, { storeTimeout, queueLimit }: C
       return
     }
     const { id, name, tag } = request.body
-    const plant: NewPlant = tag === undefined ? { id, name } : { id, name, tag }
-    const deadline = performance.now() + storeTimeout
-    let answered = false
-    const answer = (payload: NewPlant | ApiError): void => {
-      answered = true
-      reply.send(payload)
-    }
-    const timer = setTimeout(() => {
-      answer(new ApiError('perhapsStored', undefined, new Error(`no word from the store in ${storeTimeout} ms`)))
-    }, storeTimeout)
-
-    // The store keeps its place in the queue until it lets go of it, also after the answer: a store that hangs cannot
-    // be made to hold more than queueLimit plants.
-    waiting++
-    outcomeOf(store, plant, deadline).then(outcome => {
-      waiting--
-      clearTimeout(timer)
-      if (!answered) answer(outcome === 'taken' ? new ApiError('idTaken') : plant)
-    }, (reason: unknown) => {
-      waiting--
-      clearTimeout(timer)
-      if (!answered) answer(failure(reason))
-    })
+    answerInTime(tag === undefined ? { id, name } : { id, name, tag }, reply)
   }
 }
 
-async function outcomeOf (store: PlantStore, plant: NewPlant, deadline: number) {
-  return store.create(plant, deadline)
+/** An answer that is owed until a deadline. */
+class PendingAnswer implements Waiter {
+  previous: Waiter | undefined = undefined
+  next: Waiter | undefined = undefined
+  expired = false
+
+  constructor (readonly deadline: number, readonly reply: FastifyReply) {}
+
+  expire (): void {
+    this.expired = true
+    this.reply.send(new ApiError('perhapsStored', undefined, new Error('no word from the store in time')))
+  }
 }
 
 function failure (reason: unknown): ApiError {

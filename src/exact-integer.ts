@@ -1,9 +1,9 @@
 /**
- * Whether JSON text could hold a number that JSON.parse does not keep exactly: one with a fraction, an exponent or more
- * than 15 digits. It may say yes too often (a name may look like such a number), never no.
+ * Whether JSON text could hold a number with a fraction or an exponent, of which JSON.parse may keep less than all digits
+ * and show an integer. It may say yes too often (a name may look like such a number), never no.
  */
-export function mayLoseDigits (json: string): boolean {
-  return /\d(?:[.eE]|\d{15})/.test(json)
+export function mayHaveFraction (json: string): boolean {
+  return /\d[.eE]/.test(json)
 }
 
 /**

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyBodyParser } from 'fastify'
 import secureJson from 'secure-json-parse'
 import { ApiError } from './api-error.js'
-import { exactInteger, mayLoseDigits, numberLiteral } from './exact-integer.js'
+import { exactInteger, mayHaveFraction, numberLiteral } from './exact-integer.js'
 
 /**
  * Reads a JSON body (RFC 8259) without losing anything: bytes that are no UTF-8 are refused instead of replaced,
@@ -26,6 +26,7 @@ export const parsePlantBody: FastifyBodyParser<Buffer> = (request, bytes, done) 
 }
 
 function exactId (id: number, json: string): bigint | number {
-  if (!mayLoseDigits(json)) return BigInt(id)
+  // A safe integer that is written in digits alone is what JSON.parse makes of it.
+  if (Number.isSafeInteger(id) && !mayHaveFraction(json)) return BigInt(id)
   return exactInteger(numberLiteral(json, 'id') ?? '') ?? id
 }
