@@ -1,7 +1,7 @@
 import bearerAuth, { type FastifyBearerAuthOptions } from '@fastify/bearer-auth'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { ApiError } from './api-error.js'
-import { b64token, BearerTokens } from './bearer-tokens.js'
+import { BearerTokens } from './bearer-tokens.js'
 
 /**
  * The tokens that are accepted, or a function that decides: `false` (or a promise of it) refuses. It is only asked about
@@ -13,6 +13,8 @@ export type Tokens = Iterable<string> | ((token: string, request: FastifyRequest
 const challenge = 'Bearer realm="plant-store"'
 const refusal = `${challenge}, error="invalid_token", error_description=`
 
+const credentials = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
+
 /**
  * Makes the `onRequest` hook that lets only accepted bearer tokens pass, before the body is read.
  * @param asSeenByTheHost the request that a token function gets
@@ -20,12 +22,12 @@ const refusal = `${challenge}, error="invalid_token", error_description=`
 export async function bearerAuthentication (
   app: FastifyInstance, tokens: Tokens, asSeenByTheHost: (request: FastifyRequest) => FastifyRequest
 ): Promise<onRequestHookHandler> {
+  const accepts = typeof tokens === 'function' ? tokens : new BearerTokens(tokens).accepts
+  let decision: boolean | Promise<boolean> = false
   const options = {
     addHook: false,
     keys: [],
-    auth: typeof tokens === 'function'
-      ? (token: string, request: FastifyRequest) => b64token.test(token) && tokens(token, asSeenByTheHost(request))
-      : new BearerTokens(tokens).accepts,
+    auth: () => decision,
     // RFC 9110, section 11.1: the scheme is case-insensitive. In RFC 6750's mode the plugin compares it exactly.
     specCompliance: 'rfc6749',
     // Not its 'error', for a refusal is none.
@@ -35,11 +37,28 @@ export async function bearerAuthentication (
   const verify = app.verifyBearerAuth as onRequestHookHandler
 
   return function authenticate (request, reply, done) {
-    const repeated = repeatedHeader(request.raw.rawHeaders)
-    if (repeated === undefined) return verify.call(this, request, reply, done)
-    if (repeated === 'authorization') reply.header('www-authenticate', `${refusal}"there is more than one Authorization header"`)
-    done(new ApiError(repeated === 'authorization' ? 'credentialsMissing' : 'requestMalformed', `There is more than one ${repeated} header: send one`))
+    const { headers, rawHeaders } = request.raw
+    const repeated = repeatedHeader(rawHeaders)
+    if (repeated !== undefined) return done(refuseRepeated(repeated, reply))
+
+    const token = credentials.exec(headers.authorization ?? '')?.[1]
+    try {
+      decision = token !== undefined && accepts(token, asSeenByTheHost(request))
+    } catch (error) {
+      decision = Promise.reject(error)
+    }
+    // The plugin waits for a promise even where the answer is known: it decides on all but what is accepted at once,
+    // which saves a tenth of a create's time.
+    if (decision === true) return done()
+    verify.call(this, request, reply, done)
   }
+}
+
+function refuseRepeated (header: string, reply: FastifyReply): ApiError {
+  const message = `There is more than one ${header} header: send one`
+  if (header !== 'authorization') return new ApiError('requestMalformed', message)
+  reply.header('www-authenticate', `${refusal}"there is more than one Authorization header"`)
+  return new ApiError('credentialsMissing', message)
 }
 
 /**
@@ -66,13 +85,11 @@ const singularHeaders: readonly (string | undefined)[] = Object.assign(new Array
 
 /** The answer to what `@fastify/bearer-auth` refused, and its challenge. */
 export function refuseCredentials (authorization: string | undefined, reply: FastifyReply): ApiError {
-  const [scheme = '', ...credentials] = (authorization ?? '').trim().split(/\s+/)
-  if (scheme.toLowerCase() !== 'bearer') {
+  if (!/^Bearer(?: |$)/i.test(authorization ?? '')) {
     reply.header('www-authenticate', challenge)
     return new ApiError('credentialsMissing')
   }
-  const wellFormed = credentials.length === 1 && b64token.test(credentials[0] as string)
-  const error = new ApiError(wellFormed ? 'tokenUnknown' : 'credentialsMissing')
+  const wellFormed = credentials.test(authorization as string)
   reply.header('www-authenticate', `${refusal}"${wellFormed ? 'the token is not accepted' : 'the token is malformed'}"`)
-  return error
+  return new ApiError(wellFormed ? 'tokenUnknown' : 'credentialsMissing')
 }

@@ -6,6 +6,7 @@ import { bearerAuthentication, type Tokens } from './authenticate.js'
 import { plantCreator, type CreateLimits } from './create-plant.js'
 import { parsePlantBody } from './plant-body-parser.js'
 import { ErrorSchema, NewPlantSchema, PlantSchema } from './plant-schemas.js'
+import { bodyReader } from './read-body.js'
 import type { PlantStore } from './stores/plant-store.js'
 
 const errorStatuses = Object.values(apiErrors).map(([status]) => status)
@@ -44,16 +45,17 @@ export async function plantRoutes (app: FastifyInstance, options: PlantRoutesOpt
 
   app.setValidatorCompiler(TypeBoxValidatorCompiler)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, parsePlantBody)
   app.setErrorHandler(answerError)
   app.setNotFoundHandler((request, reply) => answerError(new ApiError('pathUnknown'), request, reply))
 
   app.withTypeProvider<TypeBoxTypeProvider>().route({
     method: 'POST',
     url: '/plants',
-    bodyLimit,
     schema: plantSchema,
     onRequest: await bearerAuthentication(app, tokens, asSeenByTheHost),
+    preValidation: bodyReader(bodyLimit, parsePlantBody),
     handler: plantCreator(store, options)
   })
+  // To Fastify a POST has no body from here on: the route reads it.
+  app.addHttpMethod('POST', { hasBody: false, overrideExisting: true })
 }

@@ -45,7 +45,8 @@ function checkedTokens (tokens: unknown): Tokens {
   if (typeof tokens === 'function') return tokens as Tokens
   try {
     if (typeof tokens === 'string') throw new TypeError('a string is not a list of tokens')
-    return new BearerTokens(tokens as Iterable<string>).accepts
+    const list = [...tokens as Iterable<string>]
+    return new BearerTokens(list) && list
   } catch (error) {
     throw new TypeError(`plant-store: the option tokens must be a list of access tokens or a function (token, request) => boolean: ${(error as Error).message}`)
   }

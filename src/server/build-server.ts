@@ -1,44 +1,60 @@
-import { STATUS_CODES } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Server } from 'node:http'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
-import { apiErrors, type ApiErrorName } from '../api-error.js'
+import { ApiError, apiErrors } from '../api-error.js'
 import type { Tokens } from '../authenticate.js'
 import { plantRoutes } from '../plant-routes.js'
 import type { PlantStore } from '../stores/plant-store.js'
-import { accessLog } from './access-log.js'
+import { accessLine } from './access-log.js'
 import type { Configuration } from './configuration.js'
 import { healthRoutes, type Health } from './health-routes.js'
+import { createHttpServer } from './http-server.js'
 import { openapi } from './openapi.js'
+import type { Metrics } from './metrics.js'
+
+type Settings = 'BODY_LIMIT' | 'STORE_TIMEOUT' | 'QUEUE_LIMIT' | 'ACCESS_LOG'
 
 export interface ServerOptions {
-  configuration: Pick<Configuration, 'BODY_LIMIT' | 'STORE_TIMEOUT' | 'QUEUE_LIMIT' | 'ACCESS_LOG'>
+  configuration: Pick<Configuration, Settings> & Partial<Pick<Configuration, 'DOCS' | 'tls'>>
   store: PlantStore
   tokens: Tokens
   health: Health
   log: FastifyBaseLogger
+  /** Is told each request that was answered. */
+  metrics?: Pick<Metrics, 'observeRequest'> | undefined
+  /** Gets each server that is made: for the host name `localhost` there is one for each of its addresses. */
+  onServer?: (server: Server) => void
 }
 
 /** The HTTP service around the plugin, which does not listen yet: the routes of plants, of health and of the description. */
-export async function buildServer ({ configuration, store, tokens, health, log }: ServerOptions): Promise<FastifyInstance> {
+export async function buildServer (options: ServerOptions): Promise<FastifyInstance> {
+  const { configuration, store, tokens, health, log, metrics, onServer } = options
   const app = fastify({
     // The service logs what it has to say itself: a child logger for each request would cost more than the request.
     logger: false,
-    // A slow client is cut, wherever it stops: headers after 10 s, the whole request after 20 s.
-    requestTimeout: 20_000,
-    keepAliveTimeout: 72_000,
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 2_000, maxHeaderSize: 16_384 },
+    serverFactory: handler => {
+      const server = createHttpServer(handler, configuration.tls)
+      onServer?.(server)
+      return server
+    },
     // While it closes, requests are answered as ever, with Connection: close.
     return503OnClosing: false,
     forceCloseConnections: false,
-    clientErrorHandler: refuseConnection,
+    // createHttpServer has its own, on each of the servers.
+    clientErrorHandler: () => {},
     frameworkErrors: (_error, _request, reply) => {
       const [status, error, message] = apiErrors.pathUnknown
       reply.statusCode = status
       reply.send({ error, message } as never)
     }
   })
-  if (configuration.ACCESS_LOG) accessLog(app, log)
+  shedLoad(app, health)
+  if (configuration.ACCESS_LOG) app.addHook('onResponse', accessLine(log))
+  if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
   await openapi(app)
+  if (configuration.DOCS === true) {
+    const { docs } = await import('./docs.js')
+    await docs(app)
+  }
   await app.register(healthRoutes, { health })
   await app.register(plantRoutes, {
     store,
@@ -51,18 +67,10 @@ export async function buildServer ({ configuration, store, tokens, health, log }
   return app
 }
 
-const connectionErrors: Readonly<Record<string, ApiErrorName>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 'requestTimeout',
-  HPE_HEADER_OVERFLOW: 'headersTooLarge'
-}
-
-/** Answers what Node's parser refuses before there is a request, in the same shape as all other errors. */
-function refuseConnection (fault: Error & { code?: string }, socket: Socket): void {
-  if (socket.writable && fault.code !== 'ECONNRESET') {
-    const [status, error, message] = apiErrors[connectionErrors[fault.code ?? ''] ?? 'requestMalformed']
-    const body = JSON.stringify({ error, message })
-    socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
-  }
-  socket.destroySoon()
+/** Refuses plants, before anything else is done for them, while the process cannot keep up. */
+function shedLoad (app: FastifyInstance, health: Health): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!health.overloaded || request.method !== 'POST') return done()
+    done(new ApiError('notStored', 'The service is overloaded; the plant is not stored: send it again later'))
+  })
 }

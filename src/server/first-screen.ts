@@ -7,15 +7,17 @@ export interface FirstScreen {
   store: string
   /** The token that was made for this run; undefined where the operator set some, which are never shown. */
   madeToken: string | undefined
+  /** Whether there is an API page. */
+  docs: boolean
 }
 
 /** The first screen: where the service listens, which store it has, and a line to paste that creates a plant. */
-export function firstScreen ({ address, store, madeToken }: FirstScreen): string {
+export function firstScreen ({ address, store, madeToken, docs }: FirstScreen): string {
   const lines = [
     `plant-store ${version}`,
     `  listens at  ${address}`,
     `  stores in   ${store}`,
-    `  API         ${address}/openapi.json`
+    `  API         ${address}/${docs ? 'docs' : 'openapi.json'}`
   ]
   if (madeToken !== undefined) lines.push(`  token       ${madeToken} (made for this run; set ACCESS_TOKENS to choose your own)`)
   return `

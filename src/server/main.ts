@@ -1,12 +1,25 @@
 #!/usr/bin/env node
-import { StoreUnusable } from '../stores/plant-store.js'
-import { ConfigurationError } from './configuration.js'
+import cluster from 'node:cluster'
+import { readCommand, usage, UnknownCommand } from './command.js'
 import { serve } from './serve.js'
+import { startFault } from './start-fault.js'
+import { version } from './version.js'
+import { runWorker } from './worker.js'
 
 try {
-  await serve()
+  if (cluster.isWorker) runWorker()
+  else await run(readCommand(process.argv.slice(2)))
 } catch (error) {
-  const told = error instanceof ConfigurationError || error instanceof StoreUnusable || (error as NodeJS.ErrnoException).syscall === 'listen'
-  process.stderr.write(`plant-store: ${told ? (error as Error).message : (error as Error).stack}\n`)
-  process.exit(1)
+  process.stderr.write(`plant-store: ${startFault(error)}\n`)
+  process.exit(error instanceof UnknownCommand ? 2 : 1)
+}
+
+async function run (command: ReturnType<typeof readCommand>): Promise<void> {
+  if (command === 'help') process.stdout.write(usage)
+  else if (command === 'version') process.stdout.write(`${version}\n`)
+  else if (command === 'serve') await serve()
+  else {
+    const { migrate } = await import('./migrate/migrate.js')
+    process.exitCode = await migrate(process.env)
+  }
 }

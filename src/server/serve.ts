@@ -1,71 +1,80 @@
 import { randomBytes } from 'node:crypto'
-import { join, resolve } from 'node:path'
-import type { AddressInfo } from 'node:net'
+import type { Server } from 'node:http'
 import closeWithGrace from 'close-with-grace'
-import { mongoPlantStore } from '../stores/mongo-plant-store.js'
-import type { PlantStore } from '../stores/plant-store.js'
-import { sqlitePlantStore } from '../stores/sqlite-plant-store.js'
-import { buildServer } from './build-server.js'
-import { ConfigurationError, readConfiguration, type Configuration } from './configuration.js'
-import { drain } from './drain.js'
+import type { FastifyBaseLogger } from 'fastify'
+import { ConfigurationError, readConfiguration, readCredentials } from './configuration.js'
 import { firstScreen } from './first-screen.js'
-import { Health } from './health-routes.js'
 import { createLogger } from './logger.js'
-
-/** Milliseconds that an end may take, and that silent connections are waited for in it. */
-const END = 10_000
-const SILENCE = 1_000
+import { longestEnd } from './longest-end.js'
+import type { Running } from './running.js'
+import { startService } from './service.js'
+import { placeOf } from './store-of.js'
+import { startWorkers } from './workers.js'
 
 /**
- * Runs the service as this process: reads the environment, listens, and ends on SIGTERM and SIGINT.
+ * Runs the service as this process: reads the environment, listens, reads credentials again on SIGHUP, and ends on SIGTERM
+ * and SIGINT.
  * @throws {ConfigurationError} where the environment cannot be used
  * @throws {StoreUnusable} where the store can never be opened
  */
 export async function serve (): Promise<void> {
-  const configuration = readConfiguration(process.env)
-  const { HOST, PORT } = configuration
-  const log = createLogger(configuration.LOG_LEVEL, process.stdout)
-  const madeToken = configuration.ACCESS_TOKENS === undefined ? randomBytes(24).toString('base64url') : undefined
-  const { store, place } = storeOf(configuration)
-  await store.open?.()
+  const { env } = process
+  const read = readConfiguration(env)
+  const madeToken = read.ACCESS_TOKENS === undefined ? randomBytes(24).toString('base64url') : undefined
+  const configuration = { ...read, ACCESS_TOKENS: read.ACCESS_TOKENS ?? [madeToken as string] }
+  const { WORKERS, METRICS_PORT, DOCS } = configuration
+  const log = createLogger(configuration, process.stdout)
+  let running: Running | undefined = undefined as Running | undefined
+  let metrics: Server | undefined
 
-  const health = new Health(store)
-  const app = await buildServer({
-    configuration, store, health, log, tokens: configuration.ACCESS_TOKENS ?? [madeToken as string]
-  })
-
-  closeWithGrace({ delay: END, logger: log }, async ({ signal, err }) => {
+  // Before anything is started: as the first process of a container this one would not hear a signal otherwise.
+  closeWithGrace({
+    // The workers come first.
+    delay: longestEnd(configuration) + (WORKERS > 1 ? 2_000 : 0),
+    logger: log,
+    skip: ['SIGHUP'],
+    onSecondSignal: signal => {
+      log.error(`second ${signal}: ends at once`)
+      running?.kill()
+    },
+    onTimeout: delay => {
+      log.error(`ends although not all is answered after ${delay} ms`)
+      running?.kill()
+    }
+  }, async ({ signal, err }) => {
     if (err) log.fatal({ err }, 'ends after a fault')
     else log.info(`${signal ?? 'no more work'}: answers what has come, then ends`)
-    health.close()
-    await drain(app.server, SILENCE)
-    await app.close()
-    await store.close?.()
+    await running?.end()
+    metrics?.close()
     log.info('ended')
   })
 
-  await app.listen({ host: HOST, port: PORT })
-  const address = addressOf(app.server.address() as AddressInfo)
-  if (process.env.NODE_ENV !== 'production') process.stdout.write(firstScreen({ address, store: place, madeToken }))
-  log.info({ address, store: place }, `ready at ${address}`)
+  running = WORKERS > 1 ? await startWorkers(configuration, log) : await startService({ configuration, log })
+  if (METRICS_PORT !== undefined) metrics = await serveMetrics(configuration.HOST, METRICS_PORT, running, log)
+  process.on('SIGHUP', () => { reload(running as Running, madeToken, log) })
 
-  const fault = await health.fault()
-  if (fault !== undefined) log.warn(`not ready yet: ${fault}`)
+  const { address } = running
+  const place = placeOf(configuration)
+  if (env.NODE_ENV !== 'production') process.stdout.write(firstScreen({ address, store: place, madeToken, docs: DOCS }))
+  log.info({ address, store: place, ...(WORKERS > 1 && { workers: WORKERS }) }, `ready at ${address}`)
+  log.flush()
 }
 
-function storeOf ({ MONGODB_URL, DATA_DIR, STORE_TIMEOUT }: Configuration): { store: PlantStore, place: string } {
-  if (MONGODB_URL === undefined) {
-    const path = join(resolve(DATA_DIR), 'plants.db')
-    return { store: sqlitePlantStore({ path }), place: `SQLite, ${path}` }
-  }
+function reload (running: Running, madeToken: string | undefined, log: FastifyBaseLogger): void {
   try {
-    const hosts = MONGODB_URL.replace(/^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^/?]*).*$/, '$1')
-    return { store: mongoPlantStore({ url: MONGODB_URL, storeTimeout: STORE_TIMEOUT }), place: `MongoDB, ${hosts}` }
+    const { ACCESS_TOKENS, tls } = readCredentials(process.env)
+    running.reload({ ACCESS_TOKENS: ACCESS_TOKENS ?? [madeToken as string], tls })
+    log.info({ tokens: ACCESS_TOKENS?.length ?? 1 }, 'SIGHUP: access tokens and certificate were read again')
   } catch (error) {
-    throw new ConfigurationError(`MONGODB_URL cannot be used: ${(error as Error).message}`)
+    if (!(error instanceof ConfigurationError)) throw error
+    log.error(`SIGHUP: nothing was changed: ${error.message}`)
   }
 }
 
-function addressOf ({ address, family, port }: AddressInfo): string {
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+async function serveMetrics (host: string, port: number, running: Running, log: FastifyBaseLogger): Promise<Server> {
+  const [{ metricsServer }, { metricsText }] = await Promise.all([import('./metrics-server.js'), import('./metrics.js')])
+  const server = await metricsServer(host, port, async () => metricsText(await running.metrics()))
+  const { port: bound } = server.address() as { port: number }
+  log.info({ port: bound }, `metrics at port ${bound}, /metrics`)
+  return server
 }

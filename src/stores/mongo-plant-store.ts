@@ -4,6 +4,9 @@ import { MongoWriter, type PlantDocument } from './mongo-writer.js'
 import { StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
 import { SharedWrites } from './shared-writes.js'
 
+/** Milliseconds. Without an end of its own, a ping whose connection closes under it would keep its place in the pool. */
+const LONGEST_PING = 5_000
+
 /** One of the four, from the most that the host has to the least. */
 export type MongoPlantStoreOptions =
   | { collection: Collection<PlantDocument> | Collection }
@@ -68,7 +71,7 @@ class MongoPlantStore implements PlantStore {
     if (this.#wasClosed) throw new Error('the store is closed')
     try {
       await this.#connect()
-      await this.#plants.db.command({ ping: 1 }, { readPreference: 'primary' })
+      await this.#plants.db.command({ ping: 1 }, { readPreference: 'primary', signal: AbortSignal.timeout(LONGEST_PING) })
     } catch (error) {
       throw new Error(connectionFault(error))
     }
@@ -97,17 +100,17 @@ class MongoPlantStore implements PlantStore {
   }
 }
 
-function plantsOf (db: Db): Collection<PlantDocument> {
+export function plantsOf (db: Db): Collection<PlantDocument> {
   return db.collection<PlantDocument>('plants')
 }
 
 /** The driver calls a database that was not named `test`. */
-function databaseOf (client: MongoClient): Db {
+export function databaseOf (client: MongoClient): Db {
   const { dbName } = client.options
   return client.db(dbName === 'test' ? 'plant_store' : dbName)
 }
 
-function connectionTo (url: string, storeTimeout: number): MongoClient {
+export function connectionTo (url: string, storeTimeout: number): MongoClient {
   const chosen = new Set([...url.matchAll(/[?&](\w+)=/g)].map(([, option]) => (option as string).toLowerCase()))
   // What the URL says goes first: in the driver, options would.
   const usual: MongoClientOptions = Object.fromEntries(Object.entries(driverLimits(storeTimeout))

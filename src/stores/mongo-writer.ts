@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import {
-  MongoServerError, MongoServerSelectionError,
+  MongoServerError, MongoServerSelectionError, MongoWriteConcernError,
   type Collection, type CommandStartedEvent, type Document, type MongoClient
 } from 'mongodb'
 import { connectionFault } from './mongo-connection-fault.js'
@@ -24,6 +24,8 @@ interface InsertReply {
 const DUPLICATE_KEY = 11000
 /** Errors that say that the plant, or the service, will never be let in: nothing was written, and waiting does not help. */
 const REFUSALS = new Set([13 /* Unauthorized */, 18 /* AuthenticationFailed */, 121])
+/** Milliseconds before the deadline at which a try is given up, so that its evidence is still told. */
+const END_OF_TRY = 50
 
 /**
  * Writes batches of plants with the `insert` command, unordered, majority and journal, and tells what became of each plant
@@ -43,6 +45,8 @@ export class MongoWriter implements BatchWriter {
   readonly #plants: Collection<PlantDocument>
   readonly #client: MongoClient
   readonly #connect: () => Promise<void>
+  /** Milliseconds: somewhat more than the driver waits for an answer, where it does not wait for ever. */
+  readonly #longestTry: number = 2 ** 31 - 1
   readonly #name = `plant-store ${randomBytes(6).toString('hex')}`
   #batches = 0
   /** Comments of the batches under way whose command went out; undefined where the client does not tell. */
@@ -53,6 +57,8 @@ export class MongoWriter implements BatchWriter {
     this.#plants = plants
     this.#connect = connect
     this.#client = plants.db.client
+    const { socketTimeoutMS } = this.#client.options
+    if (socketTimeoutMS > 0) this.#longestTry = socketTimeoutMS * 1.2
     if (this.#client.options.monitorCommands) {
       this.#sent = new Set()
       this.#client.on('commandStarted', this.#onCommand)
@@ -67,8 +73,15 @@ export class MongoWriter implements BatchWriter {
     if (commandName === 'insert' && String(command.comment).startsWith(this.#name)) this.#sent?.add(command.comment)
   }
 
-  async write (plants: readonly NewPlant[]): Promise<readonly WriteResult[]> {
+  async write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[]> {
     const comment = `${this.#name} ${++this.#batches}`
+    // The driver's own time limits are not enough: a command whose connection closes while it is being written to it never
+    // comes to an end, and keeps its place in the pool. Aborted, it gives both back.
+    const limit = new AbortController()
+    const timer = setTimeout(
+      () => limit.abort(new Error('no answer in time')),
+      Math.min(this.#longestTry, deadline - performance.now() - END_OF_TRY)
+    )
     try {
       await this.#connect()
       const reply = await this.#plants.db.command({
@@ -77,17 +90,20 @@ export class MongoWriter implements BatchWriter {
         ordered: false,
         writeConcern: { w: 'majority', j: true },
         comment
-      }, { readPreference: 'primary', promoteValues: true })
-      return await this.#judge(plants, reply as InsertReply)
+      }, { readPreference: 'primary', promoteValues: true, signal: limit.signal })
+      return await this.#judge(plants, reply as InsertReply, limit.signal)
     } catch (error) {
+      // The driver throws an answer that holds a write concern error; what it says of each plant is in there.
+      if (error instanceof MongoWriteConcernError) return await this.#judge(plants, error.result as InsertReply, limit.signal)
       const failure = this.#failure(error, comment)
       return plants.map(() => failure)
     } finally {
+      clearTimeout(timer)
       this.#sent?.delete(comment)
     }
   }
 
-  async #judge (plants: readonly NewPlant[], { writeErrors, writeConcernError }: InsertReply): Promise<readonly WriteResult[]> {
+  async #judge (plants: readonly NewPlant[], { writeErrors, writeConcernError }: InsertReply, signal: AbortSignal): Promise<readonly WriteResult[]> {
     if (writeErrors === undefined && writeConcernError === undefined) return plants.map(() => 'stored')
     const open = writeConcernError && new PlantPerhapsStored(`MongoDB: write concern error ${told(writeConcernError)}`)
     const results: WriteResult[] = plants.map(() => open ?? 'stored')
@@ -96,12 +112,14 @@ export class MongoWriter implements BatchWriter {
       if (error.code === DUPLICATE_KEY) duplicates.push(error.index)
       else results[error.index] = writeFailure(error)
     }
-    if (duplicates.length > 0) await this.#compare(plants, duplicates, results)
+    if (duplicates.length > 0) await this.#compare(plants, duplicates, results, signal)
     return results
   }
 
   /** Tells the same plant from another under its id. What is there but not majority yet may be rolled back: open. */
-  async #compare (plants: readonly NewPlant[], duplicates: readonly number[], results: WriteResult[]): Promise<void> {
+  async #compare (
+    plants: readonly NewPlant[], duplicates: readonly number[], results: WriteResult[], signal: AbortSignal
+  ): Promise<void> {
     let found: Map<string, Document>
     try {
       const ids = duplicates.map(index => (plants[index] as NewPlant).id)
@@ -110,7 +128,8 @@ export class MongoWriter implements BatchWriter {
         readConcern: 'majority',
         useBigInt64: true,
         promoteLongs: true,
-        promoteValues: true
+        promoteValues: true,
+        signal
       }).toArray()
       found = new Map(documents.map(document => [String(document._id), document]))
     } catch (error) {

@@ -1,3 +1,4 @@
+import { batches, type BatchMessage } from './batch-channel.js'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant } from './plant-store.js'
 
 /** What a batch's write tells of one plant; a failure is an instance, so that its reason is kept. */
@@ -7,8 +8,11 @@ export type WriteResult = CreateOutcome | PlantNotStored | PlantPerhapsStored
 export interface BatchWriter {
   /** How many batches may be under way at once. */
   readonly maxInFlight: number
-  /** Resolves with a result for each plant, in the plants' order; never rejects. */
-  write (plants: readonly NewPlant[]): Promise<readonly WriteResult[]>
+  /**
+   * Resolves with a result for each plant, in the plants' order; never rejects.
+   * @param deadline on the clock of `performance.now()`: no plant's outcome is of use after it
+   */
+  write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[]>
 }
 
 interface WaitingCreate {
@@ -120,7 +124,9 @@ export class SharedWrites {
     this.#inFlight++
     this.#plantsInFlight += batch.length
     const start = performance.now()
-    const results = await this.#writer.write(batch.map(create => create.plant))
+    const started = performance.now()
+    if (batches.hasSubscribers) tell({ plants: batch.length, milliseconds: undefined, again: 0 })
+    const results = await this.#writer.write(batch.map(create => create.plant), (batch.at(-1) as WaitingCreate).deadline)
     this.#followSpeed(batch.length, performance.now() - start)
     this.#inFlight--
     this.#plantsInFlight -= batch.length
@@ -138,6 +144,7 @@ export class SharedWrites {
         else again.push(create)
       }
     }
+    if (batches.hasSubscribers) tell({ plants: batch.length, milliseconds: performance.now() - started, again: again.length })
     if (again.length > 0) {
       this.#waiting = again.concat(this.#waiting)
       this.#waitBeforeTheNext()
@@ -174,4 +181,8 @@ export class SharedWrites {
 
 function giveUp (create: WaitingCreate): void {
   create.reject(create.failure ?? new PlantNotStored('the store was too busy to take it in time'))
+}
+
+function tell (message: BatchMessage): void {
+  batches.publish(message)
 }

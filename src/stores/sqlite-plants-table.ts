@@ -175,7 +175,7 @@ function makeFolder (folder: string): void {
   }
 }
 
-async function sqliteBinding (): Promise<typeof import('@photostructure/sqlite')> {
+export async function sqliteBinding (): Promise<typeof import('@photostructure/sqlite')> {
   if (!isBuiltin('node:sqlite')) return import('@photostructure/sqlite')
   // Node 22 warns that it is experimental; it has been what Node 24 has since 22.13.
   const { emitWarning } = process

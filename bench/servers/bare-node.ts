@@ -1,0 +1,16 @@
+import { createServer } from 'node:http'
+import { announceServer, endOnSignal } from './announce.js'
+
+/** The ceiling: collects the body, parses, answers. No token, no validation, no store. */
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => { chunks.push(chunk) })
+  request.on('end', () => {
+    const { name, tag } = JSON.parse((chunks.length === 1 ? chunks[0] as Buffer : Buffer.concat(chunks)).toString())
+    const body = JSON.stringify({ name, tag })
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) })
+    response.end(body)
+  })
+})
+server.listen(0, '127.0.0.1', () => announceServer(server))
+endOnSignal(() => server.close())

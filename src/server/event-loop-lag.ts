@@ -1,0 +1,30 @@
+const INTERVAL = 100
+/** A request waits about as long as a timer does: beyond this, clients do better to come back later. */
+const TOO_LATE = 500
+
+/**
+ * Whether the event loop lags: a timer came more than half a second late twice in a row. Once tells nothing: the machine
+ * may have slept. It costs ten timers a second, and nothing for a request.
+ */
+export class EventLoopLag {
+  #expected = performance.now() + INTERVAL
+  #wasLate = false
+  #lagging = false
+  readonly #timer = setInterval(() => { this.#check() }, INTERVAL).unref()
+
+  get lagging (): boolean {
+    return this.#lagging
+  }
+
+  stop (): void {
+    clearInterval(this.#timer)
+  }
+
+  #check (): void {
+    const now = performance.now()
+    const late = now - this.#expected > TOO_LATE
+    this.#lagging = late && this.#wasLate
+    this.#wasLate = late
+    this.#expected = now + INTERVAL
+  }
+}

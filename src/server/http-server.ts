@@ -1,0 +1,49 @@
+import http, { STATUS_CODES, type RequestListener, type Server } from 'node:http'
+import https from 'node:https'
+import type { Socket } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
+import { apiErrors, type ApiErrorName } from '../api-error.js'
+import type { TlsPair } from './tls-pair.js'
+
+// A slow client is cut, wherever it stops: headers after 10 s, the whole request after 20 s.
+const settings = {
+  headersTimeout: 10_000,
+  requestTimeout: 20_000,
+  connectionsCheckingInterval: 2_000,
+  keepAliveTimeout: 72_000,
+  maxHeaderSize: 16_384
+}
+
+/** Makes a server, HTTPS where there is a certificate, that answers in the Error shape also what is no HTTP. */
+export function createHttpServer (handler: RequestListener, tls: TlsPair | undefined): Server {
+  const server = tls === undefined
+    ? http.createServer(settings, handler)
+    : https.createServer({ ...settings, ...secureContext(tls), handshakeTimeout: 10_000 }, handler)
+  return server.on('clientError', refuseConnection)
+}
+
+/** Serves another certificate to the connections that come from now on. */
+export function changeCertificate (server: Server, tls: TlsPair): void {
+  if (server instanceof https.Server) server.setSecureContext(secureContext(tls))
+}
+
+/** RFC 9325, section 3.1.1: nothing older than TLS 1.2. The ciphers are Node's, which follow its security releases. */
+function secureContext ({ cert, key }: TlsPair): SecureContextOptions {
+  return { cert, key, minVersion: 'TLSv1.2' }
+}
+
+const connectionErrors: Readonly<Record<string, ApiErrorName>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'requestTimeout',
+  HPE_HEADER_OVERFLOW: 'headersTooLarge'
+}
+
+/** Answers what Node's parser refuses before there is a request, in the same shape as all other errors. */
+function refuseConnection (fault: Error & { code?: string }, socket: Socket): void {
+  if (socket.writable && fault.code !== 'ECONNRESET') {
+    const [status, error, message] = apiErrors[connectionErrors[fault.code ?? ''] ?? 'requestMalformed']
+    const body = JSON.stringify({ error, message })
+    socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
+  }
+  socket.destroySoon()
+}

@@ -1,0 +1,295 @@
+import type { Cue } from '../scripted-mongodb/cue.js'
+import {
+  answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, delay, delayReply, hang, inOrder, loseReply, shardFailure, stepDown,
+  unreplicated, writeConcernError, writeErrors
+} from '../scripted-mongodb/cues.js'
+import type { Kind } from '../scripted-mongodb/deployment.js'
+import type { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
+
+/** What the client may be told: see the table of answers in the README. */
+export type Status = 200 | 400 | 503 | 504
+
+/** What is there under an id before the creates come. */
+export interface There {
+  id: number
+  name: string
+  /** Only the primary has it, and the secondaries hear of nothing until the scenario lets them. */
+  local?: true
+}
+
+/**
+ * A fault of MongoDB, and what it may look like from outside. The creates of the plants 1, 2, 3 … come at once, one for each
+ * status that is expected. After the answers the fault ends, what was held up is carried out, and the same plants are sent
+ * again. The runner checks the promises besides: see `mongo-scenarios.test.ts`.
+ */
+export interface Scenario {
+  name: string
+  /** A replica set where it does not say. */
+  as?: Kind
+  there?: There[]
+  /** Before the creates: cues, or a fault that is begun. */
+  fault: (mongo: ScriptedMongo) => unknown
+  /** While the creates wait. */
+  meanwhile?: (mongo: ScriptedMongo) => Promise<unknown>
+  /** Before MongoDB is well again: all its members are then started and resumed in any case. */
+  afterwards?: (mongo: ScriptedMongo) => unknown
+  statuses: Status[]
+  /** Of the same plants, sent again when all is well; 200 for all where it does not say. */
+  again?: Status[]
+  /** Milliseconds. Where it does not say, 6,000 if every create comes to its end within it, else 1,500. */
+  storeTimeout?: number
+  /** The creates are the first that the service gets: until then it has no connection. */
+  cold?: true
+}
+
+const always = { times: 1_000_000 }
+const threeTimes = { times: 3 }
+const after = async (ms: number) => { await new Promise(resolve => setTimeout(resolve, ms)) }
+
+/** The documents with these ids fail with the code, wherever they stand in the batch; `stored` where they are stored all the same. */
+function failing (ids: readonly number[], code: number, { stored = false } = {}): Cue {
+  return ({ request: { documents } }, perform) => perform({
+    fault: index => ids.includes(Number(documents[index]?.['_id'])) ? { code, stored } : undefined
+  })
+}
+
+/** A read that finds nothing. */
+const findsNothing: Cue = ({ request: { body, database } }) => ({ cursor: { id: 0n, ns: `${database}.${body['find']}`, firstBatch: [] }, ok: 1 })
+
+/** A time that no try comes close to, however its backoff falls: at the end of it none is on its way, which would be open. */
+const BETWEEN_TRIES = 900
+
+const NO_WRITES = ['RetryableWriteError', 'NoWritesPerformed']
+
+export const scenarios: Scenario[] = [
+  // The answer, or the connection, is lost.
+  ...(['standalone', 'replica set', 'mongos'] as const).flatMap((as): Scenario[] => [
+    { name: 'the answer never comes', as, fault: mongo => mongo.on('insert', loseReply()), statuses: [200, 200] },
+    { name: 'no answer ever comes, though all is stored', as, fault: mongo => mongo.on('insert', loseReply(), always), statuses: [504, 504] },
+    { name: 'the connection closes before anything is stored', as, fault: mongo => mongo.on('insert', closeBeforeStoring()), statuses: [200, 200] },
+    { name: 'the connection closes each time before anything is stored', as, fault: mongo => mongo.on('insert', closeBeforeStoring(), always), statuses: [504, 504] },
+    { name: 'the connection closes after storing', as, fault: mongo => mongo.on('insert', closeAfterStoring()), statuses: [200, 200] },
+    { name: 'the connection closes each time after storing', as, fault: mongo => mongo.on('insert', closeAfterStoring(), always), statuses: [504, 504] },
+    { name: 'the connection closes in the midst of the answer', as, fault: mongo => mongo.on('insert', closeWithinReply()), statuses: [200, 200] }
+  ]),
+  { name: 'closed before storing, then closed after storing', fault: mongo => mongo.on('insert', closeBeforeStoring()).on('insert', closeAfterStoring()), statuses: [200] },
+  { name: 'half an answer three times', fault: mongo => mongo.on('insert', closeWithinReply(), threeTimes), statuses: [200, 200, 200] },
+  {
+    name: 'every connection closes while the answer is late',
+    fault: mongo => mongo.on('insert', delayReply(400)),
+    meanwhile: async mongo => { await after(150); mongo.disconnect() },
+    statuses: [200, 200]
+  },
+  {
+    name: 'every connection closes again and again, before the insert is carried out',
+    fault: mongo => mongo.on('insert', delay(120), always),
+    meanwhile: async mongo => { for (let i = 0; i < 6; i++) { await after(60); mongo.disconnect() } },
+    statuses: [200, 200]
+  },
+
+  // The whole command is refused: what the code and the labels say about what was stored.
+  ...[91, 189, 10107, 11600, 11602, 13435, 13436, 6, 7, 89, 262, 9001].flatMap((code): Scenario[] => [
+    { name: `error ${code} once`, fault: mongo => mongo.on('insert', answer({ code })), statuses: [200, 200] },
+    { name: `error ${code}, nothing stored, though it does not say so, each time`, fault: mongo => mongo.on('insert', answer({ code }), always), statuses: [504] },
+    { name: `error ${code} with NoWritesPerformed each time`, fault: mongo => mongo.on('insert', answer({ code, labels: NO_WRITES }), always), statuses: [503, 503], storeTimeout: BETWEEN_TRIES }
+  ]),
+  { name: 'error 91 after storing, once', fault: mongo => mongo.on('insert', answer({ code: 91, stored: true })), statuses: [200, 200] },
+  { name: 'error 91 after storing on a mongos, each time', as: 'mongos', fault: mongo => mongo.on('insert', answer({ code: 91, stored: true }), always), statuses: [504, 504] },
+  {
+    name: 'error 11602 after storing on the primary alone, which then rolls back',
+    fault: mongo => mongo.on('insert', answer({ code: 11602, stored: true, replicated: false })).on('insert', answer({ code: 11602, labels: NO_WRITES }), always),
+    afterwards: mongo => mongo.elect({ rollBack: true }),
+    statuses: [504]
+  },
+  {
+    name: 'the answer is lost, and all later tries store nothing: it stays open',
+    fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 91, labels: NO_WRITES }), always),
+    statuses: [504, 504]
+  },
+  ...['RetryableWriteError', 'TransientTransactionError', 'NoWritesPerformed', 'RetryableError', 'SystemOverloadedError', 'ResumableChangeStreamError'].map((label): Scenario => ({
+    name: `error 462 with the label ${label} three times`, fault: mongo => mongo.on('insert', answer({ code: 462, labels: [label] }), threeTimes), statuses: [200, 200]
+  })),
+  { name: 'error 462, overloaded, each time', fault: mongo => mongo.on('insert', answer({ code: 462, labels: ['SystemOverloadedError', 'RetryableError', 'NoWritesPerformed'] }), always), statuses: [503], storeTimeout: BETWEEN_TRIES },
+  { name: 'an unknown error after storing, each time', fault: mongo => mongo.on('insert', answer({ code: 99_999, stored: true }), always), statuses: [504] },
+
+  // A refusal that waiting does not change: told at once.
+  { name: 'no right to write', fault: mongo => mongo.on('insert', answer({ code: 13 })), statuses: [503, 503], storeTimeout: 60_000 },
+  { name: 'a validator refuses one plant', fault: mongo => mongo.on('insert', failing([2], 121)), statuses: [200, 503, 200], storeTimeout: 60_000 },
+  {
+    name: 'no right to write any more, after an answer that was lost',
+    fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 13 }), always),
+    statuses: [504]
+  },
+  { name: 'the right to read is missing where an id is taken', there: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', answer({ code: 13 }), always), statuses: [504, 200], again: [400, 200] },
+
+  // Write errors, by index: the siblings are stored.
+  { name: 'the first of the batch fails once', fault: mongo => mongo.on('insert', writeErrors({ at: [0], code: 112 })), statuses: [200, 200, 200] },
+  { name: 'one plant fails once', fault: mongo => mongo.on('insert', failing([2], 112)), statuses: [200, 200, 200] },
+  { name: 'one plant fails each time', fault: mongo => mongo.on('insert', failing([2], 112), always), statuses: [200, 504, 200] },
+  { name: 'one plant fails each time, though it is stored', fault: mongo => mongo.on('insert', failing([3], 91, { stored: true }), threeTimes), statuses: [200, 200, 200] },
+  { name: 'no room on the server\'s disk', fault: mongo => mongo.on('insert', failing([1, 2], 14031), always), statuses: [504, 504] },
+
+  // The id is there.
+  { name: 'the same plants are there', there: [{ id: 1, name: 'plant 1' }, { id: 3, name: 'plant 3' }], fault: () => {}, statuses: [200, 200, 200] },
+  { name: 'another plant is there', there: [{ id: 2, name: 'other' }], fault: () => {}, statuses: [200, 400, 200], again: [200, 400, 200] },
+  {
+    name: 'another plant is there, and answers are lost', there: [{ id: 2, name: 'other' }], fault: mongo => mongo.on('insert', closeAfterStoring(), threeTimes), statuses: [200, 400, 200], again: [200, 400, 200]
+  },
+  {
+    name: 'another plant is there on the primary alone, and is rolled back',
+    there: [{ id: 1, name: 'other', local: true }],
+    fault: () => {},
+    meanwhile: async mongo => { await after(200); mongo.rollBack(); mongo.resumeReplication() },
+    statuses: [200]
+  },
+  {
+    name: 'another plant is there on the primary alone, and comes to the majority',
+    there: [{ id: 1, name: 'other', local: true }],
+    fault: () => {},
+    meanwhile: async mongo => { await after(200); mongo.resumeReplication() },
+    statuses: [400],
+    again: [400]
+  },
+  { name: 'the same plant is there on the primary alone, for long', there: [{ id: 1, name: 'plant 1', local: true }], fault: () => {}, statuses: [504, 504] },
+  {
+    name: 'the same plant is there on the primary alone, and is rolled back after the answer',
+    there: [{ id: 1, name: 'plant 1', local: true }],
+    fault: () => {},
+    afterwards: mongo => mongo.elect({ rollBack: true }),
+    statuses: [504]
+  },
+  {
+    name: 'the same plant is there on the primary alone, and is rolled back by an election',
+    there: [{ id: 1, name: 'plant 1', local: true }],
+    fault: () => {},
+    meanwhile: async mongo => { await after(200); mongo.elect({ rollBack: true }); mongo.resumeReplication() },
+    statuses: [200]
+  },
+
+  // An id is there, and reading it back goes wrong.
+  { name: 'the read-back fails once', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', answer({ code: 11600 })), statuses: [200, 200] },
+  { name: 'the read-back fails each time', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', answer({ code: 134 }), always), statuses: [504, 200] },
+  { name: 'the read-back hangs each time', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', hang(), always), statuses: [504] },
+  { name: 'the connection closes in the midst of the read-back', there: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', closeWithinReply()), statuses: [400, 200], again: [400, 200] },
+  { name: 'the read-back finds nothing, once', there: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', findsNothing), statuses: [400], again: [400] },
+  { name: 'the read-back finds nothing, each time', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', findsNothing, always), statuses: [504] },
+
+  // Stored, but not by the majority: it can be rolled back.
+  ...[64, 79, 91, 100, 189, 11600, 11602].flatMap((code): Scenario[] => [
+    {
+      name: `write concern error ${code}, rolled back at once`,
+      fault: mongo => mongo.on('insert', writeConcernError({ code }), { times: 1 }),
+      meanwhile: async mongo => { await after(10); mongo.rollBack() },
+      statuses: [200, 200]
+    },
+    {
+      name: `write concern error ${code} each time, rolled back afterwards`,
+      fault: mongo => mongo.on('insert', writeConcernError({ code }), always).on('find', answer({ code: 134 }), always),
+      afterwards: mongo => mongo.elect({ rollBack: true }),
+      statuses: [504]
+    }
+  ]),
+  { name: 'a write concern error of a write that the majority has', fault: mongo => mongo.on('insert', writeConcernError({ code: 64, majority: true })), statuses: [200, 200] },
+  {
+    name: 'a write concern error together with a taken id', there: [{ id: 2, name: 'other' }], fault: mongo => mongo.on('insert', writeConcernError({ code: 64, majority: true })), statuses: [200, 400, 200], again: [200, 400, 200]
+  },
+  { name: 'the primary alone stores it, three times', fault: mongo => mongo.on('insert', unreplicated(), threeTimes), statuses: [200, 200] },
+  {
+    name: 'the secondaries hear of nothing for half a second',
+    fault: mongo => mongo.pauseReplication(),
+    meanwhile: async mongo => { await after(500); mongo.resumeReplication() },
+    statuses: [200, 200]
+  },
+  {
+    name: 'the secondaries hear of nothing, and the primary is replaced by one that does not know it',
+    fault: mongo => mongo.pauseReplication(),
+    meanwhile: async mongo => { await after(200); mongo.elect({ rollBack: true }); mongo.resumeReplication() },
+    statuses: [200, 200]
+  },
+  { name: 'the secondaries hear of nothing', fault: mongo => mongo.pauseReplication(), afterwards: mongo => mongo.elect({ rollBack: true }), statuses: [504, 504] },
+
+  // A mongos loses a shard.
+  { name: 'a shard fails once, nothing stored', as: 'mongos', fault: mongo => mongo.on('insert', shardFailure()), statuses: [200, 200, 200] },
+  { name: 'a shard fails once, some stored', as: 'mongos', fault: mongo => mongo.on('insert', shardFailure({ from: 1, storedFirst: 1 })), statuses: [200, 200, 200] },
+  { name: 'a shard times out after storing all', as: 'mongos', fault: mongo => mongo.on('insert', shardFailure({ code: 89, storedFirst: 3 })), statuses: [200, 200, 200] },
+  { name: 'a shard is gone', as: 'mongos', fault: mongo => mongo.on('insert', failing([2, 3], 6), always), statuses: [200, 504, 504] },
+  { name: 'a shard is gone, having stored what it was sent', as: 'mongos', fault: mongo => mongo.on('insert', failing([1, 3], 6, { stored: true }), always), statuses: [504, 200, 504] },
+  { name: 'a shard\'s primary steps down', as: 'mongos', fault: mongo => mongo.on('insert', shardFailure({ code: 11602, storedFirst: 2 }), threeTimes), statuses: [200, 200, 200] },
+
+  // Elections.
+  { name: 'the primary steps down with the insert in its hands', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300 })), statuses: [200, 200] },
+  { name: 'it steps down after storing, and the next primary knows it', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300, stored: true })), statuses: [200, 200] },
+  { name: 'it steps down after storing, and the next primary does not know it', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300, stored: true, rollBack: true })), statuses: [200, 200] },
+  { name: 'it steps down and closes its connections', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300, stored: true, rollBack: true, closeConnections: true })), statuses: [200, 200] },
+  { name: 'an election of 2 s', fault: mongo => mongo.on('insert', stepDown({ electAfter: 2_000, stored: true, rollBack: true })), statuses: [200, 200] },
+  { name: 'an election of 5 s', fault: mongo => mongo.on('insert', stepDown({ electAfter: 5_000, closeConnections: true })), statuses: [200, 200], storeTimeout: 8_000 },
+  {
+    name: 'three elections, one after the other',
+    fault: mongo => [100, 200, 300].forEach(electAfter => mongo.on('insert', stepDown({ electAfter, stored: true, rollBack: electAfter === 200 }))),
+    statuses: [200, 200]
+  },
+  { name: 'an election that takes longer than the client waits', fault: mongo => mongo.on('insert', stepDown({ electAfter: 2_500, stored: true })), statuses: [504, 504], afterwards: () => after(1_500) },
+  { name: 'there is no primary: nothing is sent', fault: async mongo => { await after(700); mongo.stepDown({ electAfter: 2_500 }); await after(100) }, statuses: [503, 503], afterwards: () => after(1_500) },
+  { name: 'there is no primary for half a second', fault: mongo => { mongo.stepDown({ electAfter: 500 }) }, statuses: [200, 200] },
+  {
+    name: 'the primary hangs, and another is elected',
+    fault: mongo => { mongo.primary?.hang() },
+    meanwhile: async mongo => { await after(300); mongo.elect() },
+    statuses: [200, 200]
+  },
+  {
+    name: 'the primary dies, and another is elected that does not know what it stored',
+    fault: mongo => mongo.on('insert', inOrder(delayReply(300), unreplicated())),
+    meanwhile: async mongo => { await after(100); await mongo.primary?.stop(); await after(200); mongo.elect({ rollBack: true }) },
+    statuses: [200, 200]
+  },
+  { name: 'a secondary dies', fault: mongo => mongo.members.find(member => !member.isPrimary)?.stop(), statuses: [200] },
+
+  // Silence.
+  ...(['standalone', 'replica set', 'mongos'] as const).map((as): Scenario => (
+    { name: 'MongoDB hangs, and does afterwards what it was asked', as, fault: mongo => mongo.hang(), statuses: [504, 504] }
+  )),
+  { name: 'MongoDB hangs, and forgets what it was asked', fault: mongo => mongo.hang(), afterwards: mongo => mongo.resume({ forget: true }), statuses: [504, 504] },
+  { name: 'MongoDB hangs before there is a connection: nothing is sent', cold: true, fault: mongo => mongo.hang(), statuses: [503, 503] },
+  { name: 'MongoDB hangs for 0.6 s', fault: mongo => mongo.hang(), meanwhile: async mongo => { await after(600); mongo.resume() }, statuses: [200, 200] },
+  { name: 'MongoDB hangs for 1 s, and forgets', as: 'standalone', fault: mongo => mongo.hang(), meanwhile: async mongo => { await after(1_000); mongo.resume({ forget: true }) }, statuses: [200, 200] },
+  { name: 'the insert alone hangs', fault: mongo => mongo.on('insert', hang()), statuses: [200, 200] },
+  { name: 'every insert hangs', fault: mongo => mongo.on('insert', hang(), always), statuses: [504, 504] },
+  { name: 'an insert is carried out when nobody waits for it any more', fault: mongo => mongo.on('insert', delay(1_700), always), afterwards: () => after(500), statuses: [504, 504] },
+  { name: 'every answer is 300 ms late', as: 'mongos', fault: mongo => mongo.delayAnswers(300), afterwards: mongo => mongo.delayAnswers(0), statuses: [200, 200] },
+
+  // Coming and going.
+  { name: 'MongoDB is not there', as: 'standalone', cold: true, fault: async mongo => await mongo.stop(), statuses: [503, 503] },
+  { name: 'MongoDB comes half a second late', cold: true, fault: async mongo => await mongo.stop(), meanwhile: async mongo => { await after(500); await mongo.start() }, statuses: [200, 200] },
+  { name: 'MongoDB goes', as: 'standalone', fault: async mongo => { await mongo.stop(); await after(100) }, statuses: [503, 503] },
+  { name: 'MongoDB goes and comes back', as: 'standalone', fault: async mongo => await mongo.stop(), meanwhile: async mongo => { await after(400); await mongo.start() }, statuses: [200, 200] },
+  {
+    name: 'MongoDB goes while it answers, and comes back',
+    fault: mongo => mongo.on('insert', delayReply(400)),
+    meanwhile: async mongo => { await after(150); await mongo.stop(); await after(300); await mongo.start() },
+    statuses: [200, 200]
+  },
+
+  // Many at once: 300 creates are several batches on their way at the same time.
+  {
+    name: 'the answers of many batches are lost',
+    fault: mongo => mongo.on('insert', inOrder(delayReply(60), closeAfterStoring()), { times: 6 }),
+    statuses: new Array(300).fill(200)
+  },
+  {
+    name: 'many batches, and a step-down that rolls back',
+    fault: mongo => mongo.on('insert', inOrder(delay(30), unreplicated())).on('insert', stepDown({ stored: true, rollBack: true, electAfter: 400, closeConnections: true })),
+    statuses: new Array(300).fill(200)
+  },
+  {
+    name: 'every pooled connection is thrown away, again and again',
+    fault: mongo => mongo.on('insert', answer({ code: 91 }), { times: 5 }),
+    statuses: new Array(200).fill(200)
+  },
+  {
+    name: 'every third plant fails, each time another',
+    as: 'mongos',
+    fault: mongo => [0, 1, 2].forEach(rest => mongo.on('insert', failing(Array.from({ length: 100 }, (_, i) => i * 3 + rest), 6, { stored: rest === 1 }))),
+    statuses: new Array(200).fill(200)
+  }
+]

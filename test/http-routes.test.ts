@@ -1,0 +1,120 @@
+import t from 'tap'
+import { answersError, answersPlant, buildService, create as send, TOKEN } from './service.js'
+import { forgetfulStore } from './forgetful-store.js'
+
+t.test('every spelling of application/json is taken', async t => {
+  const { create } = await buildService(t, forgetfulStore())
+  for (const type of [
+    'application/json', 'application/json; charset=utf-8', 'application/json;charset=UTF-8', 'Application/JSON', 'application/json ; charset="utf-8"', 'application/json;'
+  ]) answersPlant(t, await create({ id: 1, name: 'x' }, { 'content-type': type }), { name: 'x' }, type)
+})
+
+t.test('a body of BODY_LIMIT bytes is taken, and one more is 413, 41301', async t => {
+  const { create } = await buildService(t, forgetfulStore(), { BODY_LIMIT: 100 })
+  const body = (length: number) => `{"id":1,"name":"${'x'.repeat(length - 18)}"}`
+  t.equal(body(100).length, 100)
+  t.equal((await create(body(100))).statusCode, 200)
+  answersError(t, await create(body(101)), 41301, /^The body is too large$/)
+  answersError(t, await create(`{"id":1,"name":"${'ü'.repeat(45)}"}`), 41301, /^The body is too large$/, 'it counts bytes')
+})
+
+t.test('an unknown path is 404, 40401, whatever is sent there', async t => {
+  const { app } = await buildService(t, forgetfulStore())
+  const message = /^There is nothing at this path: plants are created with POST \/plants$/
+  for (const path of ['/', '/plant', '/plants/1', '/plants/', '/Plants', '/v1/plants', '/health', '/plants%2f', '//plants', '/plants;x', '/%zz', '/%', '/plants%00', '/openapi', '/__proto__']) {
+    answersError(t, await app.inject({ url: path }), 40401, message, `GET ${path}`)
+    answersError(t, await send(app, path, { id: 1, name: 'x' }), 40401, message, `POST ${path}`)
+  }
+  answersError(t, await send(app, '/plant', 'x', { 'content-type': 'text/plain', authorization: undefined }), 40401, message, 'another content type')
+  answersError(t, await send(app, '/plant', '{', { 'content-type': 'application/json' }), 40401, message, 'no JSON')
+})
+
+t.test('another method on /plants is 405, 40501, with Allow', async t => {
+  const { app } = await buildService(t, forgetfulStore())
+  for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const) {
+    for (const url of ['/plants', '/plants?x=1', '/pl%61nts']) {
+      const response = await app.inject({ method: method as 'GET', url })
+      answersError(t, response, 40501, /^This path takes POST only$/, `${method} ${url}`)
+      t.equal(response.headers.allow, 'POST')
+    }
+  }
+  const head = await app.inject({ method: 'HEAD', url: '/plants' })
+  t.equal(head.statusCode, 405)
+  t.equal(head.headers.allow, 'POST')
+  answersError(t, await app.inject({ method: 'PUT', url: '/plants', payload: 'x', headers: { 'content-type': 'text/plain' } }), 40501, /POST only/, 'with a body')
+})
+
+t.test('POST /plants is found with a query, and percent-encoded', async t => {
+  const { app } = await buildService(t, forgetfulStore())
+  for (const url of ['/plants?x=1', '/pl%61nts', '/plants?', '/plants#x']) answersPlant(t, await send(app, url, { id: 1, name: 'x' }), { name: 'x' }, url)
+})
+
+t.test('the service says so while it is up, and while it can take plants, without a token', async t => {
+  let fault: string | undefined
+  const { app, health } = await buildService(t, {
+    ...forgetfulStore(), ready: async () => { if (fault !== undefined) throw new Error(fault) }
+  })
+  for (const url of ['/health/live', '/health/ready']) {
+    const response = await app.inject({ url })
+    t.strictSame([response.statusCode, response.json()], [200, { status: 'ok' }])
+    t.equal(response.headers['content-type'], 'application/json; charset=utf-8')
+  }
+
+  fault = 'the disk is full'
+  const response = await app.inject({ url: '/health/ready' })
+  answersError(t, response, 50301, /^Not ready: the disk is full$/)
+  t.match(response.headers, { 'retry-after': /^\d+$/ })
+  t.equal((await app.inject({ url: '/health/live' })).statusCode, 200)
+
+  fault = undefined
+  t.equal((await app.inject({ url: '/health/ready' })).statusCode, 200, 'it recovers')
+  health.close()
+  answersError(t, await app.inject({ url: '/health/ready' }), 50301, /^Not ready: the service is shutting down$/)
+  t.equal((await app.inject({ url: '/health/live' })).statusCode, 200)
+})
+
+t.test('a store that does not tell whether it is ready is ready; one that never does is not', async t => {
+  const silent = await buildService(t, { create: async () => 'stored' })
+  t.equal((await silent.app.inject({ url: '/health/ready' })).statusCode, 200)
+  // Their patience keeps no process alive.
+  const alive = setInterval(() => {}, 1_000)
+  t.teardown(() => clearInterval(alive))
+  const hanging = await buildService(t, { create: async () => 'stored', ready: () => new Promise(() => {}) })
+  answersError(t, await hanging.app.inject({ url: '/health/ready' }), 50301, /^Not ready: no word from the store in \d+ ms$/)
+})
+
+t.test('/openapi.json describes it all, without a token', async t => {
+  const { app } = await buildService(t, forgetfulStore())
+  const response = await app.inject({ url: '/openapi.json' })
+  t.equal(response.statusCode, 200)
+  t.match(response.headers['content-type'], /^application\/json/)
+  const description = response.json()
+  t.match(description.openapi, /^3\.1\./)
+  t.match(description.info, { title: String, version: /^\d+\.\d+\.\d+/, license: { name: 'MIT' } })
+  t.match(description.components.securitySchemes, { bearer: { type: 'http', scheme: 'bearer' } })
+  t.strictSame(Object.keys(description.paths['/plants']), ['post'])
+
+  const resolve = (schema: { $ref?: string }) =>
+    schema.$ref === undefined ? schema : schema.$ref.slice('#/'.length).split('/').reduce((value, key) => value[key], description)
+  const { post } = description.paths['/plants']
+  t.strictSame(post.security, [{ bearer: [] }])
+  t.equal(post.requestBody.required, true)
+  t.strictSame(Object.keys(post.requestBody.content), ['application/json'])
+  const schema = resolve(post.requestBody.content['application/json'].schema)
+  t.match(schema, { type: 'object', properties: { id: { type: 'integer', format: 'int64' }, name: { type: 'string' }, tag: { type: 'string' } } })
+  t.strictSame(schema.required, ['id', 'name'])
+
+  t.strictSame(Object.keys(post.responses).filter(status => status < '600'), ['200', '400', '401', '404', '405', '408', '413', '415', '431', '500', '503', '504'])
+  for (const [status, { content }] of Object.entries(post.responses as Record<string, { content: Record<string, { schema: object }> }>)) {
+    const schema = resolve((content['application/json'] as { schema: object }).schema)
+    if (status === '200') {
+      t.match(schema, { properties: { name: { type: 'string' }, tag: { type: 'string' } } })
+      t.strictSame(schema.required, ['name'])
+    } else {
+      t.match(schema, { properties: { error: { type: 'integer', format: 'int32' }, message: { type: 'string' } } }, status)
+      t.strictSame(schema.required, ['error', 'message'], status)
+    }
+  }
+  for (const path of ['/health/live', '/health/ready']) t.strictSame(description.paths[path].get.security, [], `${path} takes no token`)
+  t.ok(TOKEN.length > 15 && !response.body.includes(TOKEN))
+})

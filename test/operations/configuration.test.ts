@@ -1,0 +1,72 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { run, testFolder, token } from './start-service.js'
+import { makeCertificate } from './make-certificate.js'
+
+const SECRET = 'tooshort!secret'
+
+t.test('a wrong value stops the start with one line that names the variable, its fault and what is allowed', async t => {
+  const folder = testFolder(t)
+  const text = join(folder, 'text')
+  writeFileSync(text, 'no PEM\n')
+  const one = makeCertificate(folder, 'one')
+  const other = makeCertificate(folder, 'other')
+  const wrong: [RegExp, NodeJS.ProcessEnv][] = [
+    [/^plant-store: PORT is "80x": it must be a port, an integer from 0 to 65535; unset, it is 3000$/, { PORT: '80x' }],
+    [/^plant-store: HOST is empty: it must be /, { HOST: '' }],
+    [/^plant-store: ACCESS_TOKENS: token 1 of 1 is too short: each must be 16 characters or more/, { ACCESS_TOKENS: SECRET }],
+    [/^plant-store: ACCESS_TOKENS_FILE is .*cannot be read \(ENOENT\): it must be a readable file$/, { ACCESS_TOKENS_FILE: join(folder, 'none') }],
+    [/^plant-store: MONGODB_URL cannot be used: it must be a MongoDB connection string/, { MONGODB_URL: `http://user:${SECRET}@host/` }],
+    [/^plant-store: MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}@host:99999999/` }],
+    [/^plant-store: DATA_DIR is empty/, { DATA_DIR: '' }],
+    [/^plant-store: ACCESS_LOG is "yes": it must be true or false/, { ACCESS_LOG: 'yes' }],
+    [/^plant-store: LOG_LEVEL is "loud": it must be fatal, error, /, { LOG_LEVEL: 'loud' }],
+    [/^plant-store: BODY_LIMIT is "0": it must be bytes, an integer from 1/, { BODY_LIMIT: '0' }],
+    [/^plant-store: STORE_TIMEOUT is "1e3"/, { STORE_TIMEOUT: '1e3' }],
+    [/^plant-store: QUEUE_LIMIT is "-1"/, { QUEUE_LIMIT: '-1' }],
+    [/^plant-store: WORKERS is "0": it must be a number of processes, an integer from 1 to 256/, { WORKERS: '0' }],
+    [/^plant-store: METRICS_PORT is "70000": it must be a port, an integer from 0 to 65535$/, { METRICS_PORT: '70000' }],
+    [/^plant-store: METRICS_PORT is 4000, which PORT is too: it must be another port$/, { METRICS_PORT: '4000', PORT: '4000' }],
+    [/^plant-store: DOCS is "on": it must be true or false$/, { DOCS: 'on' }],
+    [/^plant-store: TLS_KEY_FILE is not set: /, { TLS_CERT_FILE: one.cert }],
+    [/^plant-store: TLS_CERT_FILE is not set: /, { TLS_KEY_FILE: one.key }],
+    [/^plant-store: TLS_CERT_FILE is ".*", which cannot be read \(ENOENT\)/, { TLS_CERT_FILE: join(folder, 'none'), TLS_KEY_FILE: one.key }],
+    [/^plant-store: TLS_CERT_FILE names a file that holds no certificate/, { TLS_CERT_FILE: text, TLS_KEY_FILE: one.key }],
+    [/^plant-store: TLS_KEY_FILE names a file that holds no private key/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: text }],
+    [/^plant-store: TLS_KEY_FILE names a key of another certificate/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: other.key }],
+    [/^plant-store: ACCESS_TOKENS is not set: with NODE_ENV=production/, { NODE_ENV: 'production' }]
+  ]
+  // Two at a time: a start is mostly the loading of the program.
+  const lanes = [wrong.slice(0, wrong.length / 2), wrong.slice(wrong.length / 2)].map(async half => {
+    for (const [line, env] of half) {
+      const tokens = 'ACCESS_TOKENS_FILE' in env || 'NODE_ENV' in env ? {} : { ACCESS_TOKENS: token }
+      const { code, stdout, stderr } = await run([], { PORT: '0', DATA_DIR: folder, ...tokens, ...env })
+      t.match(stderr.trimEnd(), line, `${Object.keys(env).join(', ')}`)
+      t.equal(stderr.split('\n').length, 2, 'one line')
+      t.equal(code, 1)
+      t.equal(stdout, '')
+      t.notMatch(stderr, SECRET, 'no secret')
+    }
+  })
+  await Promise.all(lanes)
+})
+
+t.test('with workers, too, a failed start is one line', async t => {
+  const folder = testFolder(t)
+  writeFileSync(join(folder, 'file'), '')
+  const { code, stderr } = await run([], { PORT: '0', WORKERS: '3', ACCESS_TOKENS: token, DATA_DIR: join(folder, 'file') })
+  t.equal(code, 1)
+  t.match(stderr, /^plant-store: /)
+  t.equal(stderr.trimEnd().split('\n').length, 1, stderr)
+})
+
+t.test('--help and --version answer; an unknown command is refused by the names of those that there are', async t => {
+  const [help, version, unknown] = await Promise.all([run(['--help'], {}), run(['--version'], {}), run(['sevre'], {})])
+  t.equal(help.code, 0)
+  t.match(help.stdout, /Usage: plant-store \[serve \| migrate \| --help \| --version\]/)
+  for (const variable of ['WORKERS', 'METRICS_PORT', 'TLS_CERT_FILE', 'DOCS', 'ACCESS_TOKENS_FILE']) t.match(help.stdout, variable)
+  t.match(version.stdout, /^\d+\.\d+\.\d+\n$/)
+  t.equal(unknown.code, 2)
+  t.equal(unknown.stderr, 'plant-store: "sevre" is unknown: use serve, migrate, --help or --version\n')
+})

@@ -1,0 +1,83 @@
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import t from 'tap'
+import { closedLoopClients } from './closed-loop-clients.js'
+import { makeCertificate } from './make-certificate.js'
+import { create, startService, testFolder } from './start-service.js'
+
+const OLD = 'the-old-access-token'
+const BOTH = 'the-lasting-access-token'
+const NEW = 'the-new-access-token'
+
+t.test('SIGHUP under load: new tokens work, old ones stop, in all workers; none that lasts is ever refused', async t => {
+  const file = join(testFolder(t), 'tokens')
+  writeFileSync(file, `${OLD}\n${BOTH}\n`)
+  const service = await startService(t, { ACCESS_TOKENS_FILE: file, WORKERS: '2' })
+  t.equal((await create(service.address, { bearer: OLD })).status, 200)
+  t.equal((await create(service.address, { bearer: NEW })).status, 401)
+  const stop = closedLoopClients(service.address, 8, BOTH)
+
+  writeFileSync(file, `${NEW}, ${BOTH}`)
+  service.child.kill('SIGHUP')
+  await service.logged('SIGHUP: access tokens and certificate were read again')
+  await new Promise(resolve => setTimeout(resolve, 200))
+  // More than there are workers, and each on a connection of its own.
+  for (let i = 0; i < 6; i++) {
+    t.equal((await create(service.address, { bearer: OLD })).status, 401)
+    t.equal((await create(service.address, { bearer: NEW })).status, 200)
+  }
+
+  writeFileSync(file, 'short')
+  service.child.kill('SIGHUP')
+  const fault = await service.logged('SIGHUP: nothing was changed: ACCESS_TOKENS: token 1 of 1 is too short')
+  t.equal(fault.level, 50)
+  t.equal((await create(service.address, { bearer: NEW })).status, 200)
+
+  const { answers, cut } = await stop()
+  t.same([...answers.keys()], [200])
+  t.same(cut, [])
+  t.notMatch(service.stdout, OLD)
+})
+
+t.test('SIGHUP serves a new certificate; one that does not fit changes nothing', async t => {
+  const folder = testFolder(t)
+  const cert = join(folder, 'tls.crt')
+  const key = join(folder, 'tls.key')
+  const use = (pair: { cert: string, key: string }) => {
+    copyFileSync(pair.cert, cert)
+    copyFileSync(pair.key, key)
+  }
+  const [first, second, third] = ['first', 'second', 'third'].map(name => makeCertificate(folder, name)) as [Pair, Pair, Pair]
+  use(first)
+  const service = await startService(t, { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, WORKERS: '2' })
+  t.match(service.address, /^https:/)
+  t.match(service.stdout, /curl -sS https:/)
+  t.equal(await nameOf(service.address, first.pem), 'first')
+
+  use(second)
+  service.child.kill('SIGHUP')
+  await service.logged('read again')
+  await new Promise(resolve => setTimeout(resolve, 200))
+  for (let i = 0; i < 4; i++) t.equal(await nameOf(service.address, second.pem), 'second')
+
+  copyFileSync(third.cert, cert)
+  service.child.kill('SIGHUP')
+  await service.logged('TLS_KEY_FILE names a key of another certificate')
+  t.equal(await nameOf(service.address, second.pem), 'second')
+})
+
+type Pair = ReturnType<typeof makeCertificate>
+
+/** The common name of the certificate that a new connection gets, over TLS 1.2 or later. */
+async function nameOf (address: string, ca: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    request(`${address}/health/live`, { ca, agent: false }, response => {
+      const socket = response.socket as TLSSocket
+      const { CN } = socket.getPeerCertificate().subject
+      if (response.statusCode !== 200 || !['TLSv1.2', 'TLSv1.3'].includes(String(socket.getProtocol()))) reject(new Error(`${response.statusCode}`))
+      response.resume().on('end', () => resolve(String(CN)))
+    }).on('error', reject).end()
+  })
+}

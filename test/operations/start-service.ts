@@ -1,0 +1,96 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const token = 'operations-test-token'
+
+/** The program as it is in src; `PLANT_STORE_MAIN` names another, for example the compiled one. */
+const main = process.env.PLANT_STORE_MAIN ?? fileURLToPath(new URL('../../src/server/main.ts', import.meta.url))
+
+export interface Ended {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+/** A process of the program, with its own folder and nothing of the environment that could be a variable of its own. */
+export class Program {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+  stdout = ''
+  stderr = ''
+
+  constructor (args: readonly string[], env: NodeJS.ProcessEnv, { detached = false, preload = [] as string[] } = {}) {
+    // The loader of this very process, whichever it is, loads the program's TypeScript as well.
+    const loader = main.endsWith('.ts') ? process.execArgv : []
+    this.child = spawn(process.execPath, [...loader, ...preload, main, ...args], {
+      env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'], detached
+    })
+    this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
+    this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
+    this.ended = once(this.child, 'close').then(([code, signal]) => ({ code, signal, stdout: this.stdout, stderr: this.stderr }))
+  }
+
+  /** The log's lines so far. */
+  get log (): Record<string, unknown>[] {
+    return this.stdout.split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line))
+  }
+
+  /** Resolves with the first log line that has the text, also one to come. */
+  async logged (text: string, times = 1): Promise<Record<string, unknown>> {
+    for (const start = performance.now(); performance.now() - start < 20_000;) {
+      const lines = this.log.filter(({ msg }) => String(msg).includes(text))
+      if (lines.length >= times) return lines[times - 1] as Record<string, unknown>
+      if (this.child.exitCode !== null) break
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+    throw new Error(`no log line "${text}" in:\n${this.stdout}\n${this.stderr}`)
+  }
+
+  /** Resolves with the address when the service is ready. */
+  async ready (): Promise<string> {
+    return (await this.logged('ready at')).address as string
+  }
+}
+
+interface Test {
+  teardown: (end: () => unknown) => unknown
+}
+
+/** A folder that goes with the test. */
+export function testFolder (t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-operations-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Starts the service on a free port and waits until it is ready. */
+export async function startService (t: Test, env: NodeJS.ProcessEnv = {}, options: { preload?: string[] } = {}): Promise<Program & { address: string }> {
+  const folder = testFolder(t)
+  const program = new Program([], { PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: env.ACCESS_TOKENS_FILE ? undefined : token, ...env }, options)
+  t.teardown(async () => {
+    program.child.kill('SIGKILL')
+    await program.ended
+  })
+  return Object.assign(program, { address: await program.ready() })
+}
+
+/** Runs the program to its end. */
+export async function run (args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
+  return new Program(args, env).ended
+}
+
+let ids = 0
+
+/** Creates a plant with the token; every call has a new id. */
+export async function create (address: string, { bearer = token, id = ++ids } = {}): Promise<Response> {
+  return fetch(`${address}/plants`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ id, name: 'Monstera' })
+  })
+}

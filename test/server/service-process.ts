@@ -1,0 +1,57 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { EnvironmentSchema } from '../../src/server/configuration.js'
+
+const main = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url))
+
+/** The service as a process of its own, as `npm start` runs it, but from its sources. */
+export class ServiceProcess {
+  readonly child: ChildProcess
+  /** All that it wrote, standard output and standard error each. */
+  stdout = ''
+  stderr = ''
+  readonly #exit: Promise<{ code: number | null, signal: NodeJS.Signals | null }>
+
+  /**
+   * Starts it with these variables and none of the test's own; killed after the test.
+   * @param loaders by default those of the test itself, so that coverage is counted; tsx starts sooner, but its TypeScript
+   *   does not reach worker threads on Node 20, which the embedded store needs
+   */
+  constructor (t: Test, env: NodeJS.ProcessEnv, loaders: readonly string[] = process.execArgv) {
+    this.child = spawn(process.execPath, [...loaders, main], { env: { ...neutral(process.env), PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
+    this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
+    this.#exit = once(this.child, 'close').then(([code, signal]) => ({ code, signal }))
+    t.teardown(async () => {
+      this.child.kill('SIGKILL')
+      await this.#exit
+    })
+  }
+
+  /** Resolves with the address that its ready line names. */
+  async address (): Promise<string> {
+    for (;;) {
+      const [, address] = /ready at (https?:\/\/[^\s"]+)"/.exec(this.stdout) ?? []
+      if (address !== undefined) return address
+      if (this.child.exitCode !== null) throw new Error(`it ended: ${this.stderr}`)
+      await Promise.race([once(this.child.stdout as NonNullable<ChildProcess['stdout']>, 'data'), this.#exit])
+    }
+  }
+
+  async exit (): Promise<{ code: number | null, signal: NodeJS.Signals | null }> {
+    return await this.#exit
+  }
+
+  async end (signal: NodeJS.Signals): Promise<{ code: number | null, signal: NodeJS.Signals | null }> {
+    this.child.kill(signal)
+    return await this.#exit
+  }
+}
+
+/** An environment without what the service reads, nor what the test got for itself. */
+function neutral (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const read = new Set(['NODE_ENV', 'NODE_OPTIONS', ...Object.keys(EnvironmentSchema.properties)])
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !read.has(name.replace(/_FILE$/, ''))))
+}

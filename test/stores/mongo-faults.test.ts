@@ -1,0 +1,256 @@
+import { createServer, type AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { Long, MongoClient, MongoServerSelectionError, type Document, type TopologyDescription } from 'mongodb'
+import t, { type Test } from 'tap'
+import { connectionFault } from '../../src/stores/mongo-connection-fault.js'
+import { mongoPlantStore, type MongoPlantStoreOptions } from '../../src/stores/mongo-plant-store.js'
+import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
+import {
+  answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, hang, shardFailure, unreplicated, writeConcernError, writeErrors
+} from '../scripted-mongodb/cues.js'
+import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
+
+const soon = (ms = 10_000) => performance.now() + ms
+const FICUS: NewPlant = { id: 1n, name: 'Ficus', tag: 'a tag that no message may hold' }
+
+async function setUp (t: Test) {
+  const mongo = await ScriptedMongo.start(t)
+  const store = mongoPlantStore({ url: mongo.url }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  await store.open()
+  return { mongo, store }
+}
+
+async function clientOf (t: Test, mongo: ScriptedMongo, options = {}): Promise<MongoClient> {
+  const client = new MongoClient(mongo.url, options)
+  t.teardown(() => client.close())
+  return await client.connect()
+}
+
+async function failure (store: PlantStore, ms = 500, plant = FICUS): Promise<Error> {
+  return await store.create(plant, soon(ms)).then(outcome => new Error(`resolved: ${outcome}`), (error: Error) => error)
+}
+
+t.jobs = 4
+
+t.test('a plant is written as { _id: Long, name, tag }, to the majority and its journal', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = await clientOf(t, mongo, { monitorCommands: true })
+  const commands: Document[] = []
+  client.on('commandStarted', ({ commandName, command }) => { if (commandName === 'insert') commands.push(command) })
+  const store = mongoPlantStore({ client })
+  await store.open?.()
+  await Promise.all([store.create(FICUS, soon()), store.create({ id: 2n ** 63n - 1n, name: 'Fern' }, soon())])
+  t.match(commands, [{ insert: 'plants', ordered: false, writeConcern: { w: 'majority', j: true }, $db: 'plant_store' }])
+
+  const documents = await client.db('plant_store').collection<Document>('plants').find({}, { promoteLongs: false }).sort({ _id: 1 }).toArray()
+  t.strictSame(documents.map(({ _id, ...rest }) => [_id instanceof Long, String(_id), rest]), [
+    [true, '1', { name: FICUS.name, tag: FICUS.tag }], [true, '9223372036854775807', { name: 'Fern' }]
+  ])
+})
+
+t.test('plants go to the collection, database or URL that is given, and a client that is handed in stays open', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = await clientOf(t, mongo)
+  const named = await clientOf(t, mongo)
+  const places: [name: string, options: MongoPlantStoreOptions, database: string, collection: string][] = [
+    ['collection', { collection: client.db('garden').collection('greens') }, 'garden', 'greens'],
+    ['db', { db: client.db('forest') }, 'forest', 'plants'],
+    ['db named test', { db: client.db('test') }, 'test', 'plants'],
+    ['client', { client }, 'plant_store', 'plants'],
+    ['url', { url: mongo.urlOf('jungle') }, 'jungle', 'plants'],
+    ['url without a database', { url: mongo.url }, 'plant_store', 'plants'],
+    ['url with options', { url: mongo.urlOf('steppe').replace('?', '?serverSelectionTimeoutMS=3000&'), storeTimeout: 5_000 }, 'steppe', 'plants']
+  ]
+  for (const [place, [name, options, database, collection]] of places.entries()) {
+    const store = mongoPlantStore(options)
+    await store.open?.()
+    t.equal(await store.create({ id: BigInt(place + 1), name: database }, soon()), 'stored', name)
+    t.equal((await named.db(database).collection<Document>(collection).findOne({ _id: Long.fromNumber(place + 1) } as Document))?.name, database, name)
+    await store.close?.()
+  }
+  t.equal((await client.db('admin').command({ ping: 1 })).ok, 1, 'the client is not closed')
+})
+
+t.test('what cannot be used is refused at once, without credentials', async t => {
+  for (const options of [{}, { url: 12 }, { url: undefined }]) {
+    t.throws(() => mongoPlantStore(options as unknown as MongoPlantStoreOptions), { name: 'TypeError', message: /one of the options url, client, db and collection must be given/ })
+  }
+  for (const url of ['', 'plants', 'http://localhost', 'mongodb://', 'mongodb://user:sec%ret@localhost/', 'mongodb://user:sec:ret@ret@localhost', 'mongodb://user:secret@localhost/?x=@y', 'mongodb://user:secret@localhost/?w=secret&retryWrites=5']) {
+    t.throws(() => mongoPlantStore({ url }), { name: 'TypeError' }, url)
+    t.throws(() => mongoPlantStore({ url }), { message: /^((?!sec|user).)*$/ }, url)
+  }
+})
+
+t.test('an unreachable server is told with its address and the real reason, without credentials, and surely nothing is stored', async t => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  const store = mongoPlantStore({ url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 500 }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  t.equal(await store.open(), true, 'it may come later')
+  const error = await failure(store, 600)
+  t.type(error, PlantNotStored)
+  t.match(error.message, new RegExp(`^MongoDB is not reachable: .*ECONNREFUSED 127\\.0\\.0\\.1:${port}`))
+  t.notMatch(error.message, /secret|user/)
+  await t.rejects(store.ready(), { message: error.message })
+})
+
+t.test('a server that comes later is found', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  await mongo.stop()
+  const store = mongoPlantStore({ url: mongo.url, storeTimeout: 1_000 }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  await store.open()
+  await t.rejects(store.ready(), { message: /^MongoDB is not reachable/ })
+  const create = store.create(FICUS, soon())
+  await mongo.start()
+  t.equal(await create, 'stored')
+  await t.resolves(store.ready())
+})
+
+t.test('a closed store of any kind stays closed, and the driver\'s own is closed with it', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = await clientOf(t, mongo)
+  for (const options of [{ url: mongo.url }, { client }]) {
+    const store = mongoPlantStore(options) as Required<PlantStore>
+    await store.open()
+    await store.close()
+    await t.rejects(store.open(), StoreUnusable)
+    t.equal(await failure(store).then(({ message }) => message), 'the store is closed')
+  }
+  t.equal(client.listenerCount('commandStarted'), 0)
+})
+
+t.test('a lost answer is asked for again', async t => {
+  for (const cue of [closeAfterStoring(), closeWithinReply(), closeBeforeStoring()]) {
+    const { mongo, store } = await setUp(t)
+    mongo.on('insert', cue)
+    t.match(await store.create(FICUS, soon()), /^(stored|same)$/)
+    t.equal(mongo.majority().size, 1)
+  }
+})
+
+t.test('where every answer is lost, the plant is perhaps stored', async t => {
+  const { mongo, store } = await setUp(t)
+  mongo.on('insert', closeBeforeStoring(), { times: 100 })
+  t.type(await failure(store), PlantPerhapsStored)
+})
+
+t.test('with a client that does not monitor its commands, a connection that breaks leaves it open', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const store = mongoPlantStore({ client: await clientOf(t, mongo, { retryWrites: false }) })
+  await store.open?.()
+  mongo.on('insert', closeBeforeStoring(), { times: 100 })
+  t.type(await failure(store), PlantPerhapsStored)
+})
+
+t.test('a write concern error leaves it open, as the plant can still be rolled back', async t => {
+  const { mongo, store } = await setUp(t)
+  mongo.on('insert', writeConcernError({ code: 64, message: 'waiting for replication timed out' }), { times: 100 })
+  mongo.on('find', answer({ code: 11602 }), { times: 100 })
+  const error = await failure(store)
+  t.type(error, PlantPerhapsStored)
+  t.equal(error.message, 'MongoDB: write concern error 64 (waiting for replication timed out)')
+})
+
+t.test('a write concern error that passes ends well', async t => {
+  const { mongo, store } = await setUp(t)
+  mongo.on('insert', writeConcernError({ code: 91, majority: true }))
+  t.equal(await store.create(FICUS, soon()), 'same')
+  t.equal(mongo.majority().size, 1)
+})
+
+t.test('a plant that is there but not on the majority is not taken for stored', async t => {
+  const { mongo, store } = await setUp(t)
+  mongo.on('insert', unreplicated(), { times: 100 })
+  t.type(await failure(store), PlantPerhapsStored)
+  t.equal(mongo.majority().size, 0)
+})
+
+t.test('a shard\'s failure, which mongos passes on as a write error, leaves those plants open', async t => {
+  const { mongo, store } = await setUp(t)
+  mongo.on('insert', shardFailure({ from: 1, storedFirst: 1 }))
+  const outcomes = await Promise.all([1n, 2n, 3n].map(id => store.create({ id, name: 'Ficus' }, soon())))
+  t.strictSame(outcomes, ['stored', 'same', 'stored'], 'so they were sent again')
+  t.equal(mongo.majority().size, 3)
+})
+
+t.test('a refusal is final, and surely nothing is stored', async t => {
+  for (const code of [13, 18, 121]) {
+    const { mongo, store } = await setUp(t)
+    mongo.on('insert', answer({ code, message: 'not authorized on plant_store' }))
+    const error = await failure(store, 5_000)
+    t.type(error, PlantNotStored, `command error ${code}`)
+    t.match(error, { permanent: true, message: /not authorized on plant_store/ })
+
+    mongo.on('insert', writeErrors({ at: [0], code, message: `{ name: "${FICUS.name}", tag: "${FICUS.tag}" }` }))
+    const ofOne = await failure(store, 5_000)
+    t.type(ofOne, PlantNotStored, `write error ${code}`)
+    t.match(ofOne, { permanent: true, message: `MongoDB: write error ${code}` })
+    t.equal(mongo.plants().size, 0)
+  }
+})
+
+t.test('the siblings of a plant that fails are stored', async t => {
+  const { mongo, store } = await setUp(t)
+  mongo.on('insert', writeErrors({ at: [1], code: 121, message: 'no' }))
+  const [first, second, third] = await Promise.allSettled([1n, 2n, 3n].map(id => store.create({ id, name: 'Ficus' }, soon())))
+  t.match([first, third], [{ value: 'stored' }, { value: 'stored' }])
+  t.match(second, { status: 'rejected', reason: PlantNotStored })
+  t.strictSame([...mongo.majority().keys()], [1n, 3n])
+})
+
+t.test('a command that fails leaves it open, unless it says that it wrote nothing', async t => {
+  const { mongo, store } = await setUp(t)
+  mongo.on('insert', answer({ code: 11602 }), { times: 100 })
+  t.type(await failure(store), PlantPerhapsStored)
+  mongo.clearCues()
+  mongo.on('insert', answer({ code: 91, labels: ['NoWritesPerformed'] }), { times: 100 })
+  t.type(await failure(store, 500, { id: 2n, name: 'Fern' }), PlantNotStored)
+})
+
+t.test('a duplicate that cannot be read leaves it open', async t => {
+  const { mongo, store } = await setUp(t)
+  t.equal(await store.create(FICUS, soon()), 'stored')
+  mongo.on('find', answer({ code: 11602, message: 'interrupted' }), { times: 100 })
+  const error = await failure(store)
+  t.type(error, PlantPerhapsStored)
+  t.equal(error.message, 'MongoDB: a plant with this id is there, and could not be read: MongoDB: interrupted')
+  mongo.clearCues()
+  t.equal(await store.create(FICUS, soon()), 'same')
+})
+
+t.test('no message of a fault quotes a plant', async t => {
+  const { mongo, store } = await setUp(t)
+  mongo.on('insert', writeErrors({ at: [0], code: 2, message: 'bad value' }), { times: 100 })
+  const error = await failure(store, 300)
+  t.type(error, PlantPerhapsStored)
+  t.match(error.message, /^MongoDB: write error 2 \(bad value\)$/)
+})
+
+t.test('a server that hangs is not ready, and a create is told by its deadline', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const store = mongoPlantStore({ url: mongo.url, storeTimeout: 600 }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  await store.open()
+  await store.ready()
+  mongo.on('insert', hang(), { times: 100 })
+  const start = performance.now()
+  t.type(await failure(store, 900), PlantPerhapsStored)
+  t.ok(performance.now() - start < 1_800)
+})
+
+t.test('why MongoDB was not reached is told in one line', async t => {
+  const failed = (servers: object[], message = 'Server selection timed out after 30000 ms') =>
+    new MongoServerSelectionError(message, { servers: new Map(servers.map((server, place) => [place, server])) } as unknown as TopologyDescription)
+  t.equal(connectionFault(new Error('socket hang up')), 'MongoDB: socket hang up')
+  t.equal(connectionFault(failed([{ address: 'a:1', error: new Error('connect ECONNREFUSED a:1') }, { address: 'b:2', error: new Error('no route') }])),
+    'MongoDB is not reachable: connect ECONNREFUSED a:1; b:2: no route')
+  t.equal(connectionFault(failed([{ address: 'a:1', error: null, type: 'RSSecondary' }])), 'MongoDB is not reachable: a:1 is RSSecondary')
+  t.equal(connectionFault(failed([])), 'MongoDB is not reachable: Server selection timed out after 30000 ms')
+  const bare = failed([])
+  Object.defineProperty(bare, 'reason', { value: undefined })
+  t.equal(connectionFault(bare), 'MongoDB: Server selection timed out after 30000 ms')
+})

@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { once } from 'node:events'
+import type { Worker } from 'node:worker_threads'
+import t, { type Test } from 'tap'
+import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type PlantStore } from '../../src/stores/plant-store.js'
+import { sqlitePlantStore } from '../../src/stores/sqlite-plant-store.js'
+import { openSqlite, plantsInFile } from '../sqlite-file.js'
+
+const soon = (ms = 10_000) => performance.now() + ms
+const FICUS = { id: 1n, name: 'Ficus' }
+
+function storeAt (t: Test, path: string): Required<PlantStore> {
+  const store = sqlitePlantStore({ path }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  return store
+}
+
+t.test('a store needs a path', async t => {
+  for (const path of [undefined, '', 12, null]) {
+    t.throws(() => sqlitePlantStore({ path: path as string }), new TypeError('sqlitePlantStore: the option path must be the path of the database file'))
+  }
+})
+
+t.test('a file of another program, or a place for none, is StoreUnusable, told in one line', async t => {
+  const folder = t.testdir({ file: 'x' })
+  const path = join(folder, 'songs.db')
+  const other = openSqlite(path)
+  other.exec('CREATE TABLE songs(title TEXT)')
+  other.close()
+  const before = readFileSync(path)
+  const store = storeAt(t, path)
+  await t.rejects(store.open(), StoreUnusable)
+  await t.rejects(store.open(), { message: /^SQLite: \S+songs\.db is an SQLite database of another program: choose another folder$/ })
+  t.ok(readFileSync(path).equals(before))
+  await t.rejects(storeAt(t, join(folder, 'file', 'plants.db')).open(), StoreUnusable)
+})
+
+t.test('while another program writes, a create waits; one that cannot wait is surely not stored', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  await store.open()
+  const other = openSqlite(path)
+  other.exec('BEGIN IMMEDIATE')
+  const error = await store.create(FICUS, soon(500)).catch((error: unknown) => error) as Error
+  t.type(error, PlantNotStored)
+  t.match(error.message, /^SQLite: .*locked/)
+  await t.rejects(store.ready(), { message: /^SQLite: .*locked/ })
+  const patient = store.create(FICUS, soon())
+  setTimeout(() => { other.exec('ROLLBACK') }, 300)
+  t.equal(await patient, 'stored')
+  await t.resolves(store.ready())
+  other.close()
+})
+
+t.test('after a fault of the database a new connection goes on, and what could not be stored surely is not', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  await store.open()
+  const other = openSqlite(path)
+  other.exec("CREATE TRIGGER no_ficus BEFORE INSERT ON plants WHEN NEW.name = 'Ficus' BEGIN SELECT RAISE(ABORT, 'no ficus here'); END")
+  const error = await store.create(FICUS, soon(300)).catch((error: unknown) => error) as Error
+  t.type(error, PlantNotStored)
+  t.equal(error.message, 'SQLite: no ficus here')
+  other.exec('DROP TRIGGER no_ficus')
+  t.equal(await store.create(FICUS, soon()), 'stored')
+
+  // A deferred foreign key fails at the commit, of which one cannot know in general whether it reached the disk.
+  other.exec('CREATE TABLE pots(plant INTEGER REFERENCES plants(id) DEFERRABLE INITIALLY DEFERRED)')
+  other.exec('CREATE TRIGGER no_fern AFTER INSERT ON plants BEGIN INSERT INTO pots VALUES (-1); END')
+  const open = await store.create({ id: 2n, name: 'Fern' }, soon(300)).catch((error: unknown) => error) as Error
+  t.type(open, PlantPerhapsStored)
+  t.match(open.message, /^SQLite: .*FOREIGN KEY/)
+  other.close()
+})
+
+t.test('the store goes on where its thread dies', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  const threads: Worker[] = []
+  const note = (worker: Worker) => { threads.push(worker) }
+  process.on('worker', note)
+  t.teardown(() => { process.off('worker', note) })
+  await store.open()
+  t.equal(threads.length, 1)
+
+  await threads[0]?.terminate()
+  t.equal(await store.create(FICUS, soon()), 'stored', 'dead before the create')
+  t.equal(threads.length, 2)
+
+  const underWay = store.create({ id: 2n, name: 'Fern' }, soon())
+  await new Promise(resolve => setImmediate(resolve))
+  await threads[1]?.terminate()
+  t.match(await underWay, /^(stored|same)$/, 'dead in the midst of it: the next thread finds out')
+
+  const last = threads.at(-1) as Worker
+  const exit = once(last, 'exit')
+  const closing = store.create({ id: 3n, name: 'Moss' }, soon())
+  closing.catch(() => {})
+  await new Promise(resolve => setImmediate(resolve))
+  last.terminate()
+  await store.close()
+  await exit
+  const error = await closing.catch((error: unknown) => error)
+  if (error !== 'stored') t.type(error, PlantPerhapsStored, 'dead while the store closes: nobody asks again')
+  t.ok(plantsInFile(path).size >= 2)
+})
+
+t.test('a thread that dies while it opens is no end either', async t => {
+  const store = storeAt(t, join(t.testdir(), 'plants.db'))
+  process.once('worker', (worker: Worker) => { worker.terminate() })
+  await t.rejects(store.open(), { message: /^SQLite: the database thread ended/ })
+  t.equal(await store.open(), true)
+  t.equal(await store.create(FICUS, soon()), 'stored')
+})

@@ -1,0 +1,212 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { StatementSyncInstance } from '@photostructure/sqlite'
+import t, { type Test } from 'tap'
+import { FileUnusable, SqlitePlantsTable, WriteFailure } from '../../src/stores/sqlite-plants-table.js'
+import { DatabaseSync, openSqlite, plantsInFile } from '../sqlite-file.js'
+
+const MARKER = 'PRAGMA user_version'
+
+function columns (...plants: [id: bigint, name: string, tag: string | null][]) {
+  return {
+    ids: BigInt64Array.from(plants.map(([id]) => id)), names: plants.map(([, name]) => name), tags: plants.map(([,, tag]) => tag)
+  }
+}
+
+const FICUS = columns([1n, 'Ficus', null])
+
+async function openTable (t: Test, path: string, Table = SqlitePlantsTable): Promise<SqlitePlantsTable> {
+  const table = await Table.open(path)
+  t.teardown(() => table.close())
+  return table
+}
+
+/** Runs SQL as another program. */
+function execute (path: string, sql: string): void {
+  const database = openSqlite(path)
+  database.exec(sql)
+  database.close()
+}
+
+function first (path: string, sql: string): unknown {
+  const database = openSqlite(path)
+  const row = database.prepare(sql).get() as Record<string, unknown>
+  database.close()
+  return Object.values(row)[0]
+}
+
+async function unusable (t: Test, path: string, message: RegExp): Promise<void> {
+  const error = await SqlitePlantsTable.open(path).then(() => undefined, (error: unknown) => error)
+  t.ok(error instanceof FileUnusable, 'a FileUnusable')
+  t.match((error as Error).message, message)
+}
+
+function failure (t: Test, run: () => unknown, expected: { perhapsStored: boolean, goOn: boolean }, message: RegExp): void {
+  try {
+    run()
+    t.fail('nothing failed')
+  } catch (error) {
+    t.equal((error as Error).constructor.name, WriteFailure.name)
+    t.match(error, { ...expected, message })
+  }
+}
+
+t.test('a new file is made with its folders, as the contract has it, and ordinary for any SQLite tool', async t => {
+  const path = join(t.testdir(), 'a', 'b', 'c', 'plants.db')
+  const table = await openTable(t, path)
+  t.equal(table.write(columns([1n, 'Ficus', 'tree'], [-5n, 'Fern', null])), null, 'all are new')
+  t.equal(first(path, "SELECT sql FROM sqlite_schema WHERE name = 'plants'"), 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)')
+  t.equal(first(path, MARKER), 1)
+  t.equal(first(path, 'PRAGMA journal_mode'), 'wal')
+  t.strictSame(plantsInFile(path), new Map<bigint, object>([[-5n, { name: 'Fern' }], [1n, { name: 'Ficus', tag: 'tree' }]]))
+})
+
+t.test('a commit is on disk before it is answered: synchronous is FULL', async t => {
+  const binding = new FaultyBinding()
+  await openTable(t, join(t.testdir(), 'plants.db'), await binding.table(t))
+  t.match(binding.executed.join('\n'), /PRAGMA synchronous = FULL/)
+})
+
+t.test('it tells new plants, the same and others apart', async t => {
+  const table = await openTable(t, join(t.testdir(), 'plants.db'))
+  table.write(columns([1n, 'Ficus', 'tree'], [2n, 'Fern', null]))
+  const outcomes = table.write(columns([1n, 'Ficus', 'tree'], [1n, 'Ficus', null], [2n, 'Fern', null], [2n, 'Fern', ''], [3n, 'Moss', null], [3n, 'Moss', null], [3n, 'moss', null]))
+  t.strictSame([...outcomes as Uint8Array], [1, 2, 1, 2, 0, 1, 2])
+})
+
+t.test('an empty file, and ours without its marker, are taken over', async t => {
+  const folder = t.testdir({ 'empty.db': '' })
+  t.equal((await openTable(t, join(folder, 'empty.db'))).write(FICUS), null)
+
+  const restored = join(folder, 'restored.db')
+  execute(restored, "CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); INSERT INTO plants VALUES (1, 'Ficus', NULL)")
+  t.strictSame([...(await openTable(t, restored)).write(FICUS) as Uint8Array], [1])
+  t.equal(first(restored, MARKER), 1)
+})
+
+t.test('what is not ours is refused, with what to do, and left as it is', async t => {
+  const folder = t.testdir({ 'note.db': 'Dear diary, this is no database, and long enough not to be taken for an empty one.\n'.repeat(20) })
+  const refused: Record<string, { make?: string, message: RegExp }> = {
+    'other.db': { make: 'CREATE TABLE songs(title TEXT)', message: /other\.db is an SQLite database of another program: choose another folder$/ },
+    'plants-of-another.db': { make: 'CREATE TABLE plants(id TEXT, name TEXT)', message: /another program/ },
+    'wider.db': { make: 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT, height REAL)', message: /another program/ },
+    'newer.db': {
+      make: 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); PRAGMA user_version = 2',
+      message: /newer\.db has format 2, made by a newer plant-store; this one knows format 1: use the newer version$/
+    },
+    'newer-and-empty.db': { make: 'PRAGMA user_version = 99', message: /has format 99/ },
+    'note.db': { message: /note\.db/ }
+  }
+  for (const [name, { make, message }] of Object.entries(refused)) {
+    await t.test(name, async t => {
+      const path = join(folder, name)
+      if (make !== undefined) execute(path, make)
+      const before = readFileSync(path)
+      await unusable(t, path, message)
+      t.ok(readFileSync(path).equals(before), 'not a byte is changed')
+      t.notOk(existsSync(`${path}-wal`), 'and nothing is put beside it')
+    })
+  }
+})
+
+t.test('a damaged file of ours is refused, and left as it is', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  execute(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); PRAGMA user_version = 1;
+    WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 500) INSERT INTO plants SELECT id, 'Ficus', NULL FROM n`)
+  const bytes = readFileSync(path)
+  bytes.fill(0xff, 100, 4096)
+  writeFileSync(path, bytes)
+  await unusable(t, path, /plants\.db/)
+  t.ok(readFileSync(path).equals(bytes), 'not a byte is changed')
+})
+
+t.test('a place that can hold no file is unusable', async t => {
+  const folder = t.testdir({ file: 'x' })
+  mkdirSync(join(folder, 'folder.db'))
+  await unusable(t, join(folder, 'file', 'plants.db'), /file/)
+  await unusable(t, join(folder, 'folder.db'), /folder\.db/)
+})
+
+t.test('while another program writes, nothing is stored, and the connection goes on', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = await openTable(t, path)
+  const other = openSqlite(path)
+  other.exec('BEGIN IMMEDIATE')
+  failure(t, () => table.write(FICUS), { perhapsStored: false, goOn: true }, /locked/)
+  failure(t, () => table.check(false), { perhapsStored: false, goOn: true }, /locked/)
+  other.exec('ROLLBACK')
+  other.close()
+  table.check(true)
+  t.equal(table.write(FICUS), null)
+})
+
+t.test('a write that fails in its midst stores none of its plants', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = await openTable(t, path)
+  execute(path, "CREATE TRIGGER no_ficus BEFORE INSERT ON plants WHEN NEW.name = 'Ficus' BEGIN SELECT RAISE(ABORT, 'no ficus here'); END")
+  failure(t, () => table.write(columns([1n, 'Fern', null], [2n, 'Ficus', null])), { perhapsStored: false, goOn: false }, /no ficus here/)
+  t.equal(plantsInFile(path).size, 0)
+  t.equal(table.write(columns([1n, 'Fern', null])), null)
+})
+
+t.test('a commit that fails leaves it open, but for a lock or a full disk', async t => {
+  const codes: [errcode: number, perhapsStored: boolean, goOn: boolean][] = [
+    [5, false, true], [5 | 2 << 8, false, true], [13, false, true], [10, true, false], [10 | 4 << 8, true, false], [NaN, true, false]
+  ]
+  const folder = t.testdir()
+  const binding = new FaultyBinding()
+  const Table = await binding.table(t)
+  for (const [errcode, perhapsStored, goOn] of codes) {
+    const path = join(folder, `plants-${errcode}.db`)
+    const table = await openTable(t, path, Table)
+    binding.errcode = errcode
+    binding.failing = ['COMMIT']
+    failure(t, () => table.write(FICUS), { perhapsStored, goOn }, /^COMMIT failed$/)
+    failure(t, () => table.check(true), { perhapsStored: false, goOn }, /^COMMIT failed$/)
+    binding.failing = []
+    t.equal(table.write(FICUS), null, 'the transaction was ended')
+  }
+})
+
+t.test('where even the end of the transaction fails, the first failure is told', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const binding = new FaultyBinding()
+  const table = await openTable(t, path, await binding.table(t))
+  binding.failing = ['COMMIT', 'ROLLBACK']
+  failure(t, () => table.write(FICUS), { perhapsStored: true, goOn: false }, /^COMMIT failed$/)
+})
+
+/** The SQLite binding, with statements that fail when a test wants it. */
+class FaultyBinding {
+  failing: string[] = []
+  errcode = 10
+  readonly executed: string[] = []
+
+  /** The class under test, on this binding. */
+  async table (t: Test): Promise<typeof SqlitePlantsTable> {
+    const faulty = this
+    const exports = {
+      DatabaseSync: class extends DatabaseSync {
+        exec (sql: string): void {
+          faulty.executed.push(sql)
+          super.exec(sql)
+        }
+
+        prepare (sql: string): StatementSyncInstance {
+          const statement = super.prepare(sql)
+          if (sql !== 'COMMIT' && sql !== 'ROLLBACK') return statement
+          return {
+            run: () => {
+              if (faulty.failing.includes(sql)) throw Object.assign(new Error(`${sql} failed`), { errcode: faulty.errcode })
+              return statement.run()
+            }
+          } as StatementSyncInstance
+        }
+      }
+    }
+    const module = await t.mockImport<typeof import('../../src/stores/sqlite-plants-table.js')>('../../src/stores/sqlite-plants-table.js', {
+      '@photostructure/sqlite': exports, 'node:sqlite': exports
+    })
+    return module.SqlitePlantsTable
+  }
+}
