@@ -17,7 +17,7 @@ t.test('without credentials, or with those of another scheme, the answer is 401,
   const store = forgetfulStore()
   const { create } = await buildService(t, store)
   challenges(t, await create(PLANT, { authorization: undefined }), 40101, MISSING)
-  for (const authorization of ['', ' ', 'Basic dXNlcjpwYXNz', 'Basic', TOKEN, `Token ${TOKEN}`, `Bearer${TOKEN}`, `Bearer:${TOKEN}`, `Digest ${TOKEN}`, '"Bearer" x']) {
+  for (const authorization of ['', ' ', 'Basic dXNlcjpwYXNz', 'Basic', TOKEN, `Token ${TOKEN}`, `Bearer${TOKEN}`, `Bearer:${TOKEN}`, `Digest ${TOKEN}`, '"Bearer" x', `Bearer\t${TOKEN}`]) {
     challenges(t, await create(PLANT, { authorization }), 40101, MISSING, authorization)
   }
   t.equal(store.plants.length, 0)
@@ -35,8 +35,17 @@ t.test('malformed credentials are 401, 40101, and an invalid token', async t => 
 t.test('white space that RFC 9110 does not allow makes credentials malformed, also around an accepted token', async t => {
   const store = forgetfulStore()
   const { create } = await buildService(t, store)
-  for (const authorization of [`Bearer\t${TOKEN}`, `Bearer \u00a0${TOKEN}`, `Bearer ${TOKEN}\u00a0`]) {
+  for (const authorization of [`Bearer \u00a0${TOKEN}`, `Bearer ${TOKEN}\u00a0`]) {
     challenges(t, await create(PLANT, { authorization }), 40101, MALFORMED, JSON.stringify(authorization))
+  }
+  t.equal(store.plants.length, 0)
+})
+
+t.test('neither padding nor a character that a byte cannot hold makes a token equal to an accepted one', async t => {
+  const store = forgetfulStore()
+  const { create } = await buildService(t, store, { tokens: ['a-short-token-or-so', 'a-much-longer-token-than-the-other'] })
+  for (const token of ['a-short-token-or-so\0', 'a-short-token-or-so'.padEnd(34, '\0'), 'a-short-token-or-s\u016f']) {
+    challenges(t, await create(PLANT, { authorization: `Bearer ${token}` }), 40101, MALFORMED, JSON.stringify(token))
   }
   t.equal(store.plants.length, 0)
 })

@@ -35,9 +35,7 @@ t.test('a store that cannot create is refused', async t => {
 
 t.test('tokens may be any list, or a function', async t => {
   for (const list of [tokens, new Set(tokens), tokens.values()]) {
-    const accepts = check({ tokens: list }).tokens as (token: string) => boolean
-    t.equal(accepts('a-token-for-the-tests'), true)
-    t.equal(accepts('another-token'), false)
+    t.strictSame([...check({ tokens: list }).tokens as Iterable<string>], tokens)
   }
   const decide = () => true
   t.equal(check({ tokens: decide }).tokens, decide)

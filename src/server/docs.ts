@@ -6,7 +6,7 @@ export async function docs (app: FastifyInstance): Promise<void> {
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: true,
-    uiConfig: { tryItOutEnabled: true, validatorUrl: null, syntaxHighlight: false },
+    uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null, syntaxHighlight: false },
     theme: { title: 'plant-store' }
   })
 }

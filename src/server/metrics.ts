@@ -134,11 +134,9 @@ export async function metricsText (processes: readonly MetricsData[]): Promise<s
   return AggregatorRegistry.aggregate(processes as object[]).metrics()
 }
 
-/** What processes have counted up, as one; without their gauges, which end with them. */
-export async function sumOfCounters (processes: readonly MetricsData[]): Promise<MetricsData> {
-  // In prom-client's JSON the type is the word, whatever its types say.
-  const counters = processes.map(data => data.filter(({ type }) => ['counter', 'histogram'].includes(String(type))))
-  return AggregatorRegistry.aggregate(counters as object[]).getMetricsAsJSON() as Promise<MetricsData>
+/** The metrics of processes, as those of one. */
+export async function sumOf (processes: readonly MetricsData[]): Promise<MetricsData> {
+  return AggregatorRegistry.aggregate(processes as object[]).getMetricsAsJSON() as Promise<MetricsData>
 }
 
 function failureOf (reason: unknown): string {

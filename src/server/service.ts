@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { BearerTokens } from '../bearer-tokens.js'
+import { StoreUnusable, type PlantStore } from '../stores/plant-store.js'
 import { buildServer } from './build-server.js'
 import type { Configuration } from './configuration.js'
 import { drain, type DrainOptions } from './drain.js'
@@ -30,7 +31,7 @@ export interface ServiceOptions {
 export async function startService ({ configuration, log, together }: ServiceOptions): Promise<Running> {
   const { HOST, PORT, METRICS_PORT, ACCESS_TOKENS = [], tls } = configuration
   const plain = storeOf(configuration)
-  await plain.open?.()
+  await opened(plain)
   const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics.js')).Metrics()
   const store = metrics?.watch(plain) ?? plain
   const eventLoop = new EventLoopLag()
@@ -72,6 +73,15 @@ export async function startService ({ configuration, log, together }: ServiceOpt
     async metrics () {
       return metrics === undefined ? [] : [await metrics.data()]
     }
+  }
+}
+
+/** Whatever is wrong with the store, the operator has to do something about it. */
+async function opened (store: PlantStore): Promise<void> {
+  try {
+    await store.open?.()
+  } catch (error) {
+    throw error instanceof StoreUnusable ? error : new StoreUnusable((error as Error).message, { cause: error })
   }
 }
 

@@ -10,12 +10,14 @@ export class WorkersMetrics {
   restarts = 0
   readonly #latest = new Map<Worker, MetricsData>()
   readonly #open = new Map<number, () => void>()
-  #departed: MetricsData[] = []
+  readonly #departed: MetricsData[] = []
+  #folding = false
   #questions = 0
 
   /** Asks all workers. */
   async collect (workers: ReadonlySet<Worker>): Promise<MetricsData[]> {
     await Promise.all([...workers].map(worker => this.#ask(worker)))
+    await this.#fold()
     return [...this.#latest.values(), ...this.#departed, this.#own(workers.size)]
   }
 
@@ -24,12 +26,21 @@ export class WorkersMetrics {
     this.#open.get(question)?.()
   }
 
-  async ended (worker: Worker): Promise<void> {
+  ended (worker: Worker): void {
     const data = this.#latest.get(worker)
     this.#latest.delete(worker)
-    if (data === undefined) return
-    const { sumOfCounters } = await import('./metrics.js')
-    this.#departed = [await sumOfCounters([...this.#departed, data])]
+    if (data !== undefined) this.#departed.push(countersOf(data))
+  }
+
+  /** Makes one of all that are gone, so that a worker that dies again and again does not fill the memory. */
+  async #fold (): Promise<void> {
+    const { length } = this.#departed
+    if (length < 2 || this.#folding) return
+    this.#folding = true
+    const { sumOf } = await import('./metrics.js')
+    // Others may have ended in the meantime.
+    this.#departed.splice(0, length, await sumOf(this.#departed.slice(0, length)))
+    this.#folding = false
   }
 
   async #ask (worker: Worker): Promise<void> {
@@ -53,4 +64,9 @@ export class WorkersMetrics {
       metric('plant_store_worker_restarts_total', 'Workers that were started because one had ended', 'counter', this.restarts)
     ] as unknown as MetricsData
   }
+}
+
+/** The gauges of a process end with it. In prom-client's JSON the type is the word, whatever its types say. */
+function countersOf (data: MetricsData): MetricsData {
+  return data.filter(({ type }) => ['counter', 'histogram'].includes(String(type)))
 }

@@ -1,4 +1,4 @@
-import { MongoServerSelectionError } from 'mongodb'
+import { MongoNetworkTimeoutError, MongoServerSelectionError } from 'mongodb'
 
 /**
  * Why MongoDB was not reached, in one line: of a failed server selection, what each server said rather than that the
@@ -14,4 +14,16 @@ export function connectionFault (error: unknown): string {
 
 function withAddress (address: string, message: string): string {
   return message.includes(address) ? message : `${address}: ${message}`
+}
+
+/**
+ * Whether MongoDB said no word in time, rather than being known to be away. To a client that is one and the same fault,
+ * whether its own plant was sent into the silence or a connection had to be made first.
+ */
+export function wasSilent (error: unknown): boolean {
+  if (!(error instanceof MongoServerSelectionError)) {
+    // The class of the second, of a connection that was not to be had in time, is not exported.
+    return error instanceof MongoNetworkTimeoutError || (error as Error).name === 'MongoWaitQueueTimeoutError'
+  }
+  return [...error.reason?.servers.values() ?? []].some(server => server.error instanceof MongoNetworkTimeoutError)
 }

@@ -3,7 +3,7 @@ import {
   MongoServerError, MongoServerSelectionError, MongoWriteConcernError,
   type Collection, type CommandStartedEvent, type Document, type MongoClient
 } from 'mongodb'
-import { connectionFault } from './mongo-connection-fault.js'
+import { connectionFault, wasSilent } from './mongo-connection-fault.js'
 import { PlantNotStored, PlantPerhapsStored, type NewPlant } from './plant-store.js'
 import type { BatchWriter, WriteResult } from './shared-writes.js'
 
@@ -34,7 +34,7 @@ const END_OF_TRY = 50
  * - no error for it, in an answer without a write concern error: stored;
  * - a duplicate key: what is there is read with majority, and compared;
  * - a write concern error: open, as the write can still be rolled back;
- * - no `insert` of the batch left this process: not stored;
+ * - no `insert` of the batch left this process: not stored, unless MongoDB was silent;
  * - anything else (a lost answer, a shard's failure that mongos passes on as a write error): open.
  *
  * It runs the command itself because the driver's `insertMany` does not hand on the server's answer, and measures each
@@ -151,7 +151,7 @@ export class MongoWriter implements BatchWriter {
     if (refused) return new PlantNotStored(reason, { permanent: true })
     const surelyNot = error instanceof MongoServerError
       ? error.hasErrorLabel('NoWritesPerformed')
-      : error instanceof MongoServerSelectionError || this.#sent?.has(comment) === false
+      : !wasSilent(error) && (error instanceof MongoServerSelectionError || this.#sent?.has(comment) === false)
     return new (surelyNot ? PlantNotStored : PlantPerhapsStored)(reason)
   }
 }

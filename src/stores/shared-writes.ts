@@ -126,7 +126,7 @@ export class SharedWrites {
     const start = performance.now()
     const started = performance.now()
     if (batches.hasSubscribers) tell({ plants: batch.length, milliseconds: undefined, again: 0 })
-    const results = await this.#writer.write(batch.map(create => create.plant), (batch.at(-1) as WaitingCreate).deadline)
+    const results = await this.#writer.write(batch.map(create => create.plant), latestDeadline(batch))
     this.#followSpeed(batch.length, performance.now() - start)
     this.#inFlight--
     this.#plantsInFlight -= batch.length
@@ -146,7 +146,8 @@ export class SharedWrites {
     }
     if (batches.hasSubscribers) tell({ plants: batch.length, milliseconds: performance.now() - started, again: again.length })
     if (again.length > 0) {
-      this.#waiting = again.concat(this.#waiting)
+      // Behind those that have not been tried: what fails each time is not to hold up the others.
+      this.#waiting = this.#waiting.concat(again)
       this.#waitBeforeTheNext()
     } else {
       this.#backoff = FIRST_BACKOFF
@@ -177,6 +178,12 @@ export class SharedWrites {
       return false
     })
   }
+}
+
+function latestDeadline (batch: readonly WaitingCreate[]): number {
+  let latest = -Infinity
+  for (const { deadline } of batch) if (deadline > latest) latest = deadline
+  return latest
 }
 
 function giveUp (create: WaitingCreate): void {

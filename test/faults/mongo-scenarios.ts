@@ -250,7 +250,7 @@ export const scenarios: Scenario[] = [
     { name: 'MongoDB hangs, and does afterwards what it was asked', as, fault: mongo => mongo.hang(), statuses: [504, 504] }
   )),
   { name: 'MongoDB hangs, and forgets what it was asked', fault: mongo => mongo.hang(), afterwards: mongo => mongo.resume({ forget: true }), statuses: [504, 504] },
-  { name: 'MongoDB hangs before there is a connection: nothing is sent', cold: true, fault: mongo => mongo.hang(), statuses: [503, 503] },
+  { name: 'MongoDB hangs before there is a connection', cold: true, fault: mongo => mongo.hang(), statuses: [504, 504] },
   { name: 'MongoDB hangs for 0.6 s', fault: mongo => mongo.hang(), meanwhile: async mongo => { await after(600); mongo.resume() }, statuses: [200, 200] },
   { name: 'MongoDB hangs for 1 s, and forgets', as: 'standalone', fault: mongo => mongo.hang(), meanwhile: async mongo => { await after(1_000); mongo.resume({ forget: true }) }, statuses: [200, 200] },
   { name: 'the insert alone hangs', fault: mongo => mongo.on('insert', hang()), statuses: [200, 200] },

@@ -16,15 +16,17 @@ export interface Exchange {
   took: number
 }
 
-/** Milliseconds of silence after which nothing more is expected, once an answer has come. */
-const SILENCE = 60
+/** Milliseconds of silence after which nothing more is expected, once all expected answers have come. */
+const SILENCE = 10
 
 /**
  * Sends bytes on a connection of its own, in pieces where they are several, and takes in everything that comes back, until
- * the server closes or is silent. What is sent need not be HTTP.
- * @param patience milliseconds for the first answer
+ * the server closes or, after as many answers as are expected, is silent. What is sent need not be HTTP.
+ * @param patience milliseconds for the answers
  */
-export async function exchange (port: number, sent: string | Buffer | readonly (string | Buffer)[], { patience = 5_000 } = {}): Promise<Exchange> {
+export async function exchange (
+  port: number, sent: string | Buffer | readonly (string | Buffer)[], { expected = 1, patience = 2_000 } = {}
+): Promise<Exchange> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   let bytes = Buffer.alloc(0)
   let closed = false
@@ -37,7 +39,7 @@ export async function exchange (port: number, sent: string | Buffer | readonly (
     if (turn > 0) await sleep(5)
     socket.write(piece as Buffer)
   }
-  while (!closed && performance.now() - began < patience && (answersIn(bytes).length === 0 || performance.now() - last < SILENCE)) await sleep(5)
+  while (!closed && performance.now() - began < patience && (answersIn(bytes).length < expected || performance.now() - last < SILENCE)) await sleep(2)
   socket.destroy()
   return { answers: answersIn(bytes), closed, took: last - began }
 }

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
 import { closedLoopClients } from './closed-loop-clients.js'
-import { create, startService, token } from './start-service.js'
+import { create, run, startService, token } from './start-service.js'
 
 for (const WORKERS of ['1', '2']) {
   t.test(`SIGTERM under load cuts no request that was sent, with WORKERS=${WORKERS}`, async t => {
@@ -72,9 +72,8 @@ t.test('a fault that nothing catches is logged, what has come is answered, and t
 t.test('a port that is taken is told in one line', async t => {
   const first = await startService(t)
   const { port } = new URL(first.address)
-  const { run } = await import('./start-service.js')
   for (const WORKERS of ['1', '2']) {
-    const { code, stderr } = await run([], { PORT: port, DATA_DIR: first.child.spawnargs.at(-1), ACCESS_TOKENS: token, WORKERS })
+    const { code, stderr } = await run([], { PORT: port, DATA_DIR: first.folder, ACCESS_TOKENS: token, WORKERS })
     t.equal(code, 1)
     t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}\n$`))
   }

@@ -1,8 +1,7 @@
 /*
  * Ends the service again and again under load, and counts the requests that were sent and got no answer:
  *
- *   npm run build
- *   PLANT_STORE_MAIN=dist/server/main.js node --import=tsx test/operations/rolling-restarts.ts [times] [workers]
+ *   node --import=tsx test/operations/rolling-restarts.ts [times] [workers]
  */
 import { closedLoopClients } from './closed-loop-clients.js'
 import { startService, token } from './start-service.js'

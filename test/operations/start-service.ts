@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { compiledProgram } from './compiled-program.js'
 
 export const token = 'operations-test-token'
 
-/** The program as it is in src; `PLANT_STORE_MAIN` names another, for example the compiled one. */
-const main = process.env.PLANT_STORE_MAIN ?? fileURLToPath(new URL('../../src/server/main.ts', import.meta.url))
+/** `PLANT_STORE_MAIN` names another, for example the one that was built. */
+const main = process.env.PLANT_STORE_MAIN ?? compiledProgram()
 
 export interface Ended {
   code: number | null
@@ -25,9 +25,7 @@ export class Program {
   stderr = ''
 
   constructor (args: readonly string[], env: NodeJS.ProcessEnv, { detached = false, preload = [] as string[] } = {}) {
-    // The loader of this very process, whichever it is, loads the program's TypeScript as well.
-    const loader = main.endsWith('.ts') ? process.execArgv : []
-    this.child = spawn(process.execPath, [...loader, ...preload, main, ...args], {
+    this.child = spawn(process.execPath, [...preload, main, ...args], {
       env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'], detached
     })
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
@@ -69,14 +67,14 @@ export function testFolder (t: Test): string {
 }
 
 /** Starts the service on a free port and waits until it is ready. */
-export async function startService (t: Test, env: NodeJS.ProcessEnv = {}, options: { preload?: string[] } = {}): Promise<Program & { address: string }> {
+export async function startService (t: Test, env: NodeJS.ProcessEnv = {}, options: { preload?: string[] } = {}): Promise<Program & { address: string, folder: string }> {
   const folder = testFolder(t)
   const program = new Program([], { PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: env.ACCESS_TOKENS_FILE ? undefined : token, ...env }, options)
   t.teardown(async () => {
     program.child.kill('SIGKILL')
     await program.ended
   })
-  return Object.assign(program, { address: await program.ready() })
+  return Object.assign(program, { folder, address: await program.ready() })
 }
 
 /** Runs the program to its end. */

@@ -8,8 +8,8 @@ const TOKEN = 'a-token-that-no-log-may-hold'
 t.jobs = 2
 
 /** Asserts that the service does not start, and says why in one line. */
-async function stops (t: Test, env: NodeJS.ProcessEnv, message: RegExp, loaders = ['--import=tsx']): Promise<void> {
-  const service = new ServiceProcess(t, { DATA_DIR: t.testdir(), ...env }, loaders)
+async function stops (t: Test, env: NodeJS.ProcessEnv, message: RegExp, counted = false): Promise<void> {
+  const service = new ServiceProcess(t, { DATA_DIR: t.testdir(), ...env }, { counted })
   t.strictSame(await service.exit(), { code: 1, signal: null })
   t.match(service.stderr, /^plant-store: [^\n]+\n$/)
   t.match(service.stderr, message)
@@ -39,5 +39,5 @@ t.test('a port that is taken stops it', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())
-  await stops(t, { PORT: String((other.address() as AddressInfo).port), ACCESS_TOKENS: TOKEN }, /EADDRINUSE/, process.execArgv)
+  await stops(t, { PORT: String((other.address() as AddressInfo).port), ACCESS_TOKENS: TOKEN }, /EADDRINUSE/, true)
 })

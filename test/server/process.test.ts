@@ -15,7 +15,7 @@ t.jobs = 2
 
 t.test('without configuration it tells on its first screen how to be called, and the curl line works as it is printed', async t => {
   const folder = t.testdir()
-  const service = new ServiceProcess(t, { DATA_DIR: folder })
+  const service = new ServiceProcess(t, { DATA_DIR: folder }, { counted: true })
   const address = await service.address()
   t.match(address, /^http:\/\/127\.0\.0\.1:[1-9]\d*$/)
   const { stdout } = service

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import t from 'tap'
+import { mongoPlantStore } from '../../src/stores/mongo-plant-store.js'
+import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
+import { buildService } from '../service.js'
+
+const STORE_TIMEOUT = 2_000
+const QUEUE_LIMIT = 40
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
+
+t.test('120 creates at once on a MongoDB that hangs: the surplus is refused at once, the rest in time', async t => {
+  const mongo = await ScriptedMongo.start(t, { record: false })
+  const service = await buildService(t, mongoPlantStore({ url: mongo.url, storeTimeout: STORE_TIMEOUT }), { STORE_TIMEOUT, QUEUE_LIMIT })
+  // Large enough for what is not let go of to be seen.
+  const name = 'x'.repeat(20_000)
+  let last = 0
+  const create = async () => {
+    const began = performance.now()
+    const id = ++last
+    const { statusCode, headers, body } = await service.create({ id, name })
+    const { error } = JSON.parse(body)
+    return { id, told: statusCode === 200 ? 200 : Number(error), retryAfter: headers['retry-after'], took: performance.now() - began }
+  }
+  const burst = async () => await Promise.all(Array.from({ length: 120 }, create))
+  const memory = async () => {
+    await sleep(100)
+    collectGarbage()
+    await sleep(10)
+    collectGarbage()
+    const { heapUsed, arrayBuffers, external } = process.memoryUsage()
+    return (heapUsed + arrayBuffers + external) / 2 ** 20
+  }
+
+  await create()
+  await burst()
+  const before = await memory()
+
+  for (let round = 1; round <= 2; round++) {
+    mongo.hang()
+    const answers = await burst()
+    const surplus = answers.filter(({ told }) => told === 50301)
+    const rest = answers.filter(({ told }) => told !== 50301)
+    t.equal(surplus.length, 80, 'more than QUEUE_LIMIT are refused')
+    t.ok(surplus.every(({ retryAfter }) => retryAfter === '1'), 'with Retry-After')
+    const slowest = Math.max(...surplus.map(({ took }) => took))
+    t.ok(slowest < 100, `in ${slowest.toFixed(1)} ms at the most`)
+    t.ok(rest.every(({ told }) => told === 50401), 'the others are told that it is open')
+    const longest = Math.max(...rest.map(({ took }) => took))
+    t.ok(longest >= STORE_TIMEOUT - 100 && longest < 2_500, `after ${longest.toFixed()} ms at the most`)
+
+    mongo.resume({ forget: true })
+    while (await service.health.fault() !== undefined) await sleep(20)
+    t.strictSame((await create()).told, 200, 'MongoDB is back, and so is the service')
+    t.ok(surplus.every(({ id }) => !mongo.plants().has(BigInt(id))), 'what was refused is not stored')
+  }
+
+  const after = await memory()
+  t.ok(after - before < 3, `memory went from ${before.toFixed(1)} to ${after.toFixed(1)} MiB`)
+})

@@ -1,0 +1,42 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { chromiumPath, Page } from './chromium.js'
+import { startService, token } from './start-service.js'
+
+t.test('in a browser one can authorise, create a plant and see the 200, without any network', {
+  skip: chromiumPath === undefined && 'there is no Chromium here: apt-get install chromium, or set CHROMIUM to its path'
+}, async t => {
+  const service = await startService(t)
+  const page = await Page.open(t, `${service.address}/docs`)
+  await page.click('.btn.authorize')
+  await page.type('.auth-container input', token)
+  await page.click('.auth-btn-wrapper .authorize')
+  await page.click('.auth-btn-wrapper .btn-done')
+  await page.click('.opblock-post .opblock-summary-control')
+  await page.click('.opblock-post .execute')
+  await page.when("document.querySelector(\".live-responses-table\")")
+  console.error(await page.when("document.querySelector(\".live-responses-table\").outerHTML"))
+  const status = await page.when('document.querySelector(".opblock-post .live-responses-table tbody .response-col_status")?.innerText')
+  t.match(status, /^200/)
+  const body = await page.when('document.querySelector(".opblock-post .live-responses-table tbody .response-col_description pre")?.innerText')
+  t.match(JSON.parse(body), { name: 'Monstera deliciosa', tag: 'aroid' })
+  t.same(page.requested.filter(url => !url.startsWith(service.address) && !url.startsWith('data:') && url !== 'about:blank'), [], 'all comes from the service')
+
+  const png = await page.screenshot()
+  t.same([...png.subarray(1, 4)], [...Buffer.from('PNG')])
+  const folder = fileURLToPath(new URL('../../.tap/screenshots/', import.meta.url))
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(`${folder}docs.png`, png)
+})
+
+t.test('the page is off in production, and where DOCS=false', async t => {
+  const inProduction = await startService(t, { NODE_ENV: 'production' })
+  t.equal((await fetch(`${inProduction.address}/docs`)).status, 404)
+  t.notMatch(inProduction.stdout, '/docs')
+  const asked = await startService(t, { NODE_ENV: 'production', DOCS: 'true' })
+  t.equal((await fetch(`${asked.address}/docs`)).status, 200)
+  const off = await startService(t, { DOCS: 'false' })
+  t.equal((await fetch(`${off.address}/docs`)).status, 404)
+  t.equal((await fetch(`${off.address}/openapi.json`)).status, 200)
+})
