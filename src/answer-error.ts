@@ -34,18 +34,9 @@ export function errorAnswerer (log: FastifyBaseLogger, plantsPath: string) {
 
 /** The answer where no route is: 405 on the path of plants, else 404. */
 function missingRoute (request: FastifyRequest, reply: FastifyReply, plantsPath: string): ApiError {
-  if (decodedPath(request.url) !== plantsPath) return new ApiError('pathUnknown')
+  if (decodeURI(request.url.split('?', 1)[0] as string) !== plantsPath) return new ApiError('pathUnknown')
   reply.header('allow', 'POST')
   return new ApiError('methodNotAllowed')
-}
-
-function decodedPath (url: string): string {
-  const path = url.split('?', 1)[0] as string
-  try {
-    return decodeURI(path)
-  } catch {
-    return path
-  }
 }
 
 function asApiError (thrown: FastifyError | ApiError, request: FastifyRequest, reply: FastifyReply): ApiError {

@@ -32,11 +32,12 @@ export function numberLiteral (json: string, member: string): string | undefined
 
 /**
  * The integer that a JSON number (RFC 8259, section 6) stands for, however it is written: `1.0` and `1e3` are integers.
- * @returns undefined where it is no integer, or has more than 19 digits
+ * @returns undefined where it is no number, no integer, or has more than 19 digits
  */
 export function exactInteger (literal: string): bigint | undefined {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? []
+  const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal)
+  if (parts === null) return undefined
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = parts
   const digits = whole + fraction
   let start = 0
   let end = digits.length

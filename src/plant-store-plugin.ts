@@ -8,6 +8,9 @@ const hostRequest = Symbol('plant-store.hostRequest')
 type RawRequest = IncomingMessage & { [hostRequest]: FastifyRequest }
 const hostOf = (raw: IncomingMessage): FastifyRequest => (raw as RawRequest)[hostRequest]
 
+/** The host's part of a route ends with its `onRequest` hooks; what Fastify wants to have beyond them is never called. */
+const never = (): any => never
+
 /**
  * The plant store as a Fastify plugin.
  *
@@ -42,17 +45,20 @@ export async function plantStore (host: FastifyInstance, options: PlantStoreOpti
     app.routing(Object.assign(request.raw, { [hostRequest]: request }), reply.raw)
   }
 
+  const hidden = { hide: true } as FastifySchema
   const handedOver = {
     url: '/plants',
     exposeHeadRoute: false,
     onRequest: handOver,
-    handler: () => {},
     // The host compiles nothing of the schema: it is there to be seen, by @fastify/swagger for one.
-    validatorCompiler: () => () => true,
-    serializerCompiler: () => () => ''
+    validatorCompiler: never,
+    serializerCompiler: never,
+    handler: never
   }
-  host.route({ ...handedOver, method: 'POST', schema: plantSchema })
-  host.route({ ...handedOver, method: host.supportedMethods.filter(method => method !== 'POST'), schema: { hide: true } as FastifySchema })
+  // The host may have no security scheme of that name.
+  const { security, ...schema } = plantSchema
+  host.route({ ...handedOver, method: 'POST', schema })
+  host.route({ ...handedOver, method: host.supportedMethods.filter(method => method !== 'POST'), schema: hidden })
   // Where the prefix is the plugin's own, so is what lies below it.
-  if ((options as { prefix?: string }).prefix) host.setNotFoundHandler({ preValidation: handOver }, () => {})
+  if ((options as { prefix?: string }).prefix) host.route({ ...handedOver, url: '/*', method: host.supportedMethods, schema: hidden })
 }

@@ -95,6 +95,7 @@ const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
       'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/xml', 'application/jsonx', 'application/json-patch+json',
       'application/vnd.api+json', 'text/json', 'json', 'application', 'application/', '/json', ' ', ',', 'application/json, text/plain', 'application/ json', '*/*'
     ]) answersError(t, await create(body, { 'content-type': type }), 41501, message, `content type ${type}`)
+    answersError(t, await create(body, { 'content-type': undefined }), 41501, message, 'no content type')
     for (const encoding of ['gzip', 'br', 'identity, gzip', '']) {
       answersError(t, await create(body, { 'content-encoding': encoding }), 41501, message, `encoding ${encoding}`)
     }

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -13,6 +13,7 @@ export type MongodbForTests = { url: string, missing?: never } | { url?: never, 
 
 const DOWNLOAD_TIME = 20_000
 const START_TIME = 20_000
+const LONGEST_RUN = 600_000
 
 let found: Promise<MongodbForTests> | undefined
 
@@ -57,6 +58,8 @@ function isExecutable (path: string): boolean {
 async function downloadedOnce (): Promise<string | undefined> {
   if (process.env.NO_MONGODB_DOWNLOAD === '1' || (process.env.CI ?? '') !== '') return undefined
   const outcome = join(tmpdir(), `plant-store-mongodb-${process.ppid}`)
+  // That of an earlier run, whose number has come round again.
+  if (Date.now() - (statSync(outcome, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > LONGEST_RUN) rmSync(outcome, { force: true })
   try {
     writeFileSync(outcome, '', { flag: 'wx' })
   } catch {

@@ -16,8 +16,8 @@ export interface PlantDocument {
 
 /** Answered by `insert`, https://www.mongodb.com/docs/manual/reference/command/insert/#output */
 interface InsertReply {
-  writeErrors?: { index: number, code: number, errmsg?: string }[]
-  writeConcernError?: { code: number, errmsg?: string }
+  writeErrors?: { index: number, code: number, errmsg: string }[]
+  writeConcernError?: { code: number, errmsg: string }
 }
 
 // https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml
@@ -160,12 +160,12 @@ function documentOf ({ id, name, tag }: NewPlant): PlantDocument {
   return tag === undefined ? { _id: id, name } : { _id: id, name, tag }
 }
 
-function writeFailure (error: { code: number, errmsg?: string }): PlantNotStored | PlantPerhapsStored {
+function writeFailure (error: { code: number, errmsg: string }): PlantNotStored | PlantPerhapsStored {
   const reason = `MongoDB: write error ${told(error)}`
   return REFUSALS.has(error.code) ? new PlantNotStored(reason, { permanent: true }) : new PlantPerhapsStored(reason)
 }
 
-function told ({ code, errmsg }: { code: number, errmsg?: string }): string {
+function told ({ code, errmsg }: { code: number, errmsg: string }): string {
   // The message of a duplicate or of a validator quotes the plant, which no log may hold.
-  return REFUSALS.has(code) ? String(code) : `${code} (${errmsg ?? 'no message'})`
+  return REFUSALS.has(code) ? String(code) : `${code} (${errmsg})`
 }

@@ -1,4 +1,5 @@
 import { batches, type BatchMessage } from './batch-channel.js'
+import { Pace } from './pace.js'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant } from './plant-store.js'
 
 /** What a batch's write tells of one plant; a failure is an instance, so that its reason is kept. */
@@ -27,13 +28,6 @@ interface WaitingCreate {
 // A MongoDB command holds 16 MiB and 100,000 documents. Far below both a plant is already as cheap as it gets. A character
 // takes 3 bytes at most (of a surrogate pair each 2).
 const BATCH_CHARACTERS = 4_000_000
-const LARGEST_BATCH = 4_000
-const FIRST_BATCH = 500
-const SMALLEST_BATCH = 32
-// Between these times, in milliseconds, a full batch is of the right size: larger ones would only wait longer, and come
-// near to the driver's time limit.
-const SHORT_WRITE = 100
-const LONG_WRITE = 400
 // A failed try is repeated after 25 ms, 50, 100, … 1,000, each between half and the whole of that, so that many
 // processes do not come back in step.
 const FIRST_BACKOFF = 25
@@ -47,20 +41,20 @@ const ANSWER_TIME = 50
  * A create that fails is sent again until its deadline: that is safe, as the same plant again is `same`. Then it is
  * `PlantNotStored` only where every try of it surely stored nothing.
  *
- * Batches follow the store's speed. The first create goes out at once (at the end of the event loop's turn, with all
- * others that the turn brought). While batches are under way, the next one goes when as many creates wait as are under
- * way, or when one comes back: a slow or distant store gets large batches and several at once, a fast one small ones, and
- * an idle one adds no delay. The largest size doubles while full batches are short, and halves when one takes long.
+ * A create goes out at the end of the event loop's turn, with all others that the turn brought. Where the turns go on to
+ * bring more, or batches are under way, it waits for as many as `Pace` finds worth a batch: never on a timer, so that an
+ * idle store adds no delay.
  */
 export class SharedWrites {
   readonly #writer: BatchWriter
+  readonly #pace = new Pace()
   #waiting: WaitingCreate[] = []
   #inFlight = 0
   #plantsInFlight = 0
   #turn: NodeJS.Immediate | undefined
   #pause: NodeJS.Timeout | undefined
   #backoff = FIRST_BACKOFF
-  #largest = FIRST_BATCH
+  #gathered = 0
   #closing = false
   #idle: (() => void)[] = []
 
@@ -88,14 +82,22 @@ export class SharedWrites {
       this.#giveUpWhatCannotWait(Infinity)
     }
     this.#send()
-    if (this.#inFlight > 0) await new Promise<void>(resolve => { this.#idle.push(resolve) })
+    if (this.#inFlight > 0 || this.#waiting.length > 0) await new Promise<void>(resolve => { this.#idle.push(resolve) })
   }
 
   readonly #send = (): void => {
     this.#turn = undefined
     if (this.#pause !== undefined) return
+    const count = this.#waiting.length
+    if (this.#inFlight === 0 && !this.#closing && count < this.#pace.enough && count > this.#gathered) {
+      // Nothing is under way, but the last turn brought some: another turn.
+      this.#gathered = count
+      this.#turn = setImmediate(this.#send)
+      return
+    }
+    this.#gathered = 0
     while (this.#waiting.length > 0 && this.#inFlight < this.#writer.maxInFlight &&
-      (this.#inFlight === 0 || this.#waiting.length >= this.#plantsInFlight)) {
+      (this.#inFlight === 0 || this.#waiting.length >= this.#pace.enough)) {
       const batch = this.#takeBatch()
       if (batch.length > 0) this.#write(batch)
     }
@@ -109,7 +111,7 @@ export class SharedWrites {
     const batch: WaitingCreate[] = []
     let characters = 0
     let taken = 0
-    for (; taken < this.#waiting.length && batch.length < this.#largest; taken++) {
+    for (; taken < this.#waiting.length && batch.length < this.#pace.limit; taken++) {
       const create = this.#waiting[taken] as WaitingCreate
       characters += create.plant.name.length + (create.plant.tag?.length ?? 0)
       if (characters > BATCH_CHARACTERS && batch.length > 0) break
@@ -121,13 +123,14 @@ export class SharedWrites {
   }
 
   async #write (batch: readonly WaitingCreate[]): Promise<void> {
+    const alone = this.#inFlight === 0
+    const started = performance.now()
     this.#inFlight++
     this.#plantsInFlight += batch.length
-    const start = performance.now()
-    const started = performance.now()
+    this.#pace.sent(this.#plantsInFlight + this.#waiting.length)
     if (batches.hasSubscribers) tell({ plants: batch.length, milliseconds: undefined, again: 0 })
     const results = await this.#writer.write(batch.map(create => create.plant), latestDeadline(batch))
-    this.#followSpeed(batch.length, performance.now() - start)
+    this.#pace.returned(batch.length, performance.now() - started, alone)
     this.#inFlight--
     this.#plantsInFlight -= batch.length
 
@@ -153,11 +156,6 @@ export class SharedWrites {
       this.#backoff = FIRST_BACKOFF
     }
     this.#send()
-  }
-
-  #followSpeed (plants: number, duration: number): void {
-    if (duration > LONG_WRITE) this.#largest = Math.max(SMALLEST_BATCH, Math.min(this.#largest, plants) >> 1)
-    else if (duration < SHORT_WRITE && plants >= this.#largest) this.#largest = Math.min(LARGEST_BATCH, this.#largest * 2)
   }
 
   #waitBeforeTheNext (): void {

@@ -36,6 +36,8 @@ class SqlitePlantStore implements PlantStore {
     try {
       await this.#writer.check()
     } catch (error) {
+      // What may pass (a lock, a full disk) is waited for by each create, as when it comes later.
+      if (!(error instanceof StoreUnusable)) return true
       this.#isOpen = false
       throw error
     }

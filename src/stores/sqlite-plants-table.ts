@@ -40,9 +40,9 @@ export class SqlitePlantsTable {
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
     this.#rollback = database.prepare('ROLLBACK')
-    this.#insert = database.prepare('INSERT INTO plants(id, name, tag) VALUES (?, ?, ?) ON CONFLICT(id) DO NOTHING')
+    this.#insert = database.prepare('INSERT INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT)) ON CONFLICT(id) DO NOTHING')
     // Compared in SQL, which does not stop at a NUL as reading the text back does.
-    this.#find = database.prepare('SELECT 1 FROM plants WHERE id = ? AND name = ? AND tag IS ?')
+    this.#find = database.prepare('SELECT 1 FROM plants WHERE id = ? AND name = CAST(? AS TEXT) AND tag IS CAST(? AS TEXT)')
   }
 
   /**
@@ -50,10 +50,11 @@ export class SqlitePlantsTable {
    * @throws {FileUnusable} where it is not ours to write
    */
   static async open (path: string): Promise<SqlitePlantsTable> {
-    makeFolder(dirname(path))
     const { DatabaseSync } = await sqliteBinding()
-    const database = new DatabaseSync(path)
+    let database: DatabaseSyncInstance | undefined
     try {
+      makeFolder(dirname(path))
+      database = new DatabaseSync(path)
       // Before anything is written: a file that is not ours stays as it is.
       checkFormat(database, path)
       database.exec(SETTINGS)
@@ -63,8 +64,8 @@ export class SqlitePlantsTable {
       database.exec(`${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
       return new SqlitePlantsTable(database)
     } catch (error) {
-      database.close()
-      throw error
+      database?.close()
+      throw unusable(error, path) ?? error
     }
   }
 
@@ -79,8 +80,8 @@ export class SqlitePlantsTable {
       this.#begin.run()
       for (let i = 0; i < ids.length; i++) {
         const id = ids[i] as bigint
-        const name = names[i] as string
-        const tag = tags[i] as string | null
+        const name = whole(names[i] as string)
+        const tag = whole(tags[i] as string | null)
         if (this.#insert.run(id, name, tag).changes === 1) continue
         outcomes ??= new Uint8Array(ids.length)
         outcomes[i] = this.#find.get(id, name, tag) === undefined ? 2 : 1
@@ -139,9 +140,26 @@ export class WriteFailure extends Error {
   }
 }
 
+/** A text as it has to be bound: `@photostructure/sqlite` cuts off at a NUL what is not bytes. */
+function whole (text: string | null): string | Uint8Array | null {
+  return text?.includes('\0') === true ? Buffer.from(text) : text
+}
+
 /** Primary result codes, https://sqlite.org/rescode.html */
 const SQLITE_BUSY = 5
 const SQLITE_FULL = 13
+
+const DAMAGED = new Set([11 /* CORRUPT */, 26])
+const NOT_WRITABLE = new Set<unknown>([3 /* PERM */, 8 /* READONLY */, 14 /* CANTOPEN */, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'])
+
+/** What waiting does not change, such as a damaged file, and unlike a full disk or a lock. */
+function unusable (error: unknown, path: string): FileUnusable | undefined {
+  const { message } = error as Error
+  const code = resultCode(error)
+  if (DAMAGED.has(code)) return new FileUnusable(`${path} is damaged, or is no SQLite database (${message}): it stays as it is; restore a copy of it, or choose another folder`)
+  if (!NOT_WRITABLE.has(code) && !NOT_WRITABLE.has((error as NodeJS.ErrnoException).code)) return undefined
+  return new FileUnusable(`${path} cannot be written (${message}): give this user the right to, or choose another folder`)
+}
 
 function resultCode (error: unknown): number {
   return Number((error as { errcode?: number }).errcode) & 0xff
@@ -175,6 +193,8 @@ function makeFolder (folder: string): void {
   }
 }
 
+/* c8 ignore start: one way runs on Node 20, the other from 22.13 on */
+/** `node:sqlite` where Node has it, else the package with the same interface. */
 export async function sqliteBinding (): Promise<typeof import('@photostructure/sqlite')> {
   if (!isBuiltin('node:sqlite')) return import('@photostructure/sqlite')
   // Node 22 warns that it is experimental; it has been what Node 24 has since 22.13.
@@ -186,3 +206,4 @@ export async function sqliteBinding (): Promise<typeof import('@photostructure/s
     process.emitWarning = emitWarning
   }
 }
+/* c8 ignore stop */

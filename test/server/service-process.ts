@@ -22,7 +22,8 @@ export class ServiceProcess {
    */
   constructor (t: Test, env: NodeJS.ProcessEnv, { counted = false } = {}) {
     const program = counted ? [...process.execArgv, main] : [compiledProgram()]
-    this.child = spawn(process.execPath, program, { env: { ...neutral(process.env), PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+    const coverage = counted ? {} : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
+    this.child = spawn(process.execPath, program, { env: { ...neutral(process.env), ...coverage, PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
     this.#exit = once(this.child, 'close').then(([code, signal]) => ({ code, signal }))

@@ -1,5 +1,7 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { batchChannel } from '../../src/stores/batch-channel.js'
 import { PlantNotStored, PlantPerhapsStored, type NewPlant } from '../../src/stores/plant-store.js'
 import { SharedWrites, type BatchWriter, type WriteResult } from '../../src/stores/shared-writes.js'
 
@@ -79,25 +81,25 @@ t.test('with one write at a time, what comes in the meantime is the next', async
   t.strictSame(await Promise.all(creates), Array(5).fill('stored'))
 })
 
-t.test('where several may be under way, the next goes when as many wait as are under way', async t => {
+t.test('while a large batch is under way a few wait, many go, and never are more batches under way than may be', async t => {
   const writer = new FakeWriter(2)
   const writes = new SharedWrites(writer)
-  const create = (id: number) => { writes.create(plant(id), soon()).catch(() => {}) }
-  create(1)
-  create(2)
+  const sizes = () => writer.ids.map(ids => ids.length)
+  const create = (count: number) => { for (let id = 0; id < count; id++) writes.create(plant(id), soon()).catch(() => {}) }
+  create(100)
   await turns()
-  create(3)
+  create(20)
   await turns()
-  t.strictSame(writer.ids, [[1, 2]], 'one waits while two are under way')
-  create(4)
+  t.strictSame(sizes(), [100], 'a few wait')
+  create(80)
   await turns()
-  t.strictSame(writer.ids, [[1, 2], [3, 4]], 'two wait')
-  for (const id of [5, 6, 7, 8]) create(id)
+  t.strictSame(sizes(), [100, 100], 'many go')
+  create(400)
   await turns()
-  t.equal(writer.batches.length, 2, 'no more than two at once')
+  t.strictSame(sizes(), [100, 100], 'no third one at once')
   writer.batch(0).answer('stored')
   await turns()
-  t.strictSame(writer.ids[2], [5, 6, 7, 8])
+  t.strictSame(sizes(), [100, 100, 400])
 })
 
 t.test('a batch that comes back takes what waits along, however few', async t => {
@@ -174,7 +176,7 @@ t.test('each pause is longer than the one before, between half and the whole of 
   t.ok(performance.now() - start < 300, 'after a success it begins anew')
 })
 
-t.test('only what failed of a batch is sent again, before what came later', async t => {
+t.test('only what failed of a batch is sent again, with what came meanwhile', async t => {
   const writer = new FakeWriter()
   const writes = new SharedWrites(writer)
   const creates = [1, 2, 3].map(id => writes.create(plant(id), soon()))
@@ -183,7 +185,7 @@ t.test('only what failed of a batch is sent again, before what came later', asyn
   writer.auto = () => 'stored'
   writer.batch(0).answer((_plant, index) => index === 1 ? notStored() : 'stored')
   t.strictSame(await Promise.all(creates), Array(4).fill('stored'))
-  t.strictSame(writer.ids, [[1, 2, 3], [2, 4]])
+  t.strictSame(writer.ids.map(ids => ids.sort()), [[1, 2, 3], [2, 4]])
 })
 
 t.test('what comes during a pause waits for its end', async t => {
@@ -194,7 +196,7 @@ t.test('what comes during a pause waits for its end', async t => {
   await turns()
   const second = writes.create(plant(2), soon())
   t.strictSame(await Promise.all([first, second]), ['stored', 'stored'])
-  t.strictSame(writer.ids, [[1], [1, 2]])
+  t.strictSame(writer.ids.map(ids => ids.sort()), [[1], [1, 2]])
 })
 
 t.test('a batch that fails during a pause is part of the next try', async t => {
@@ -345,4 +347,20 @@ t.test('close also resolves where all that waited is past its deadline', async t
   await t.resolves(writes.close())
   t.match((await past).message, /too busy/)
   t.equal(writer.batches.length, 0)
+})
+
+t.test('who listens on the channel hears of each batch, once when it starts and once when it has ended', { buffered: false }, async t => {
+  const heard: unknown[] = []
+  const listen = (message: unknown) => { heard.push(message) }
+  subscribe(batchChannel, listen)
+  const writer = new FakeWriter()
+  const writes = new SharedWrites(writer)
+  writer.auto = (plant, batch) => batch === 1 && plant.id === 1n ? notStored() : 'stored'
+  await Promise.all([1, 2].map(id => writes.create(plant(id), soon())))
+  unsubscribe(batchChannel, listen)
+  t.match(heard, [
+    { plants: 2, milliseconds: undefined, again: 0 }, { plants: 2, milliseconds: Number, again: 1 },
+    { plants: 1, milliseconds: undefined, again: 0 }, { plants: 1, milliseconds: Number, again: 0 }
+  ])
+  t.equal(heard.length, 4)
 })

@@ -110,7 +110,20 @@ t.test('the store goes on where its thread dies', async t => {
 t.test('a thread that dies while it opens is no end either', async t => {
   const store = storeAt(t, join(t.testdir(), 'plants.db'))
   process.once('worker', (worker: Worker) => { worker.terminate() })
-  await t.rejects(store.open(), { message: /^SQLite: the database thread ended/ })
   t.equal(await store.open(), true)
   t.equal(await store.create(FICUS, soon()), 'stored')
+})
+
+t.test('a file that another program keeps locked is waited for, also at the opening', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const other = openSqlite(path)
+  other.exec('BEGIN EXCLUSIVE')
+  const store = storeAt(t, path)
+  t.equal(await store.open(), true)
+  await t.rejects(store.ready(), { message: /^SQLite: .*locked/ })
+  const create = store.create(FICUS, soon())
+  other.exec('ROLLBACK')
+  other.close()
+  t.equal(await create, 'stored')
+  await t.resolves(store.ready())
 })

@@ -10,8 +10,11 @@ export interface UnreadableRow {
 }
 
 const PAGE_ROWS = 1_000
-const PAGE_BYTES = 4_000_000
+const PAGE_CHARACTERS = 4_000_000
 const LOWEST_ID = -(2n ** 63n)
+
+/** What stands for bytes that are no UTF-8. */
+const REPLACEMENT = '\ufffd'
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -19,12 +22,13 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export class PlantsFile {
   readonly #database: DatabaseSyncInstance
   readonly #page: StatementSyncInstance
+  readonly #bytes: StatementSyncInstance
   readonly #ids: StatementSyncInstance
 
   private constructor (database: DatabaseSyncInstance) {
     this.#database = database
-    // As text, @photostructure/sqlite would read them up to a NUL only.
-    this.#page = database.prepare(`SELECT id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag FROM plants WHERE id >= ? ORDER BY id LIMIT ${PAGE_ROWS}`)
+    this.#page = database.prepare(`SELECT id, name, tag, instr(name, char(0)) > 0 OR instr(tag, char(0)) > 0 AS cut FROM plants WHERE id >= ? ORDER BY id LIMIT ${PAGE_ROWS}`)
+    this.#bytes = database.prepare('SELECT CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag FROM plants WHERE id = ?')
     this.#ids = database.prepare('SELECT id FROM plants WHERE id >= ? ORDER BY id LIMIT ?')
     for (const statement of [this.#page, this.#ids]) statement.setReadBigInts(true)
   }
@@ -50,11 +54,11 @@ export class PlantsFile {
     let next: bigint | undefined = LOWEST_ID
     while (next !== undefined) {
       const page: (NewPlant | UnreadableRow)[] = []
-      let bytes = 0
+      let characters = 0
       for (const row of this.#page.iterate(next) as Iterable<Row>) {
-        page.push(plantOf(row))
-        bytes += (row.name?.length ?? 0) + (row.tag?.length ?? 0)
-        if (bytes > PAGE_BYTES) break
+        page.push(isExact(row) ? plantOf(row) : this.#exactly(row.id))
+        characters += row.name.length + (row.tag?.length ?? 0)
+        if (characters > PAGE_CHARACTERS) break
       }
       if (page.length > 0) yield page
       next = after(page.at(-1)?.id)
@@ -71,6 +75,16 @@ export class PlantsFile {
     }
   }
 
+  /** Reads the bytes, at twice the cost. */
+  #exactly (id: bigint): NewPlant | UnreadableRow {
+    const { name, tag } = this.#bytes.get(id) as { name: Uint8Array, tag: Uint8Array | null }
+    try {
+      return plantOf({ id, name: decoder.decode(name), tag: tag === null ? null : decoder.decode(tag) })
+    } catch {
+      return { id, unreadable: true }
+    }
+  }
+
   close (): void {
     this.#database.close()
   }
@@ -78,17 +92,20 @@ export class PlantsFile {
 
 interface Row {
   id: bigint
-  name: Uint8Array | null
-  tag: Uint8Array | null
+  name: string
+  tag: string | null
+  /** Whether there is a NUL, at which @photostructure/sqlite stops reading. */
+  cut: bigint | null
 }
 
-function plantOf ({ id, name, tag }: Row): NewPlant | UnreadableRow {
-  try {
-    const plant: NewPlant = { id, name: decoder.decode(name as Uint8Array) }
-    return tag === null ? plant : { ...plant, tag: decoder.decode(tag) }
-  } catch {
-    return { id, unreadable: true }
-  }
+/** Whether a row was read as it is: nothing was cut off, nothing replaced, and it is text. */
+function isExact ({ name, tag, cut }: Row): boolean {
+  const isText = typeof name === 'string' && (tag === null || typeof tag === 'string')
+  return isText && !cut && !name.includes(REPLACEMENT) && !(tag ?? '').includes(REPLACEMENT)
+}
+
+function plantOf ({ id, name, tag }: Pick<Row, 'id' | 'name' | 'tag'>): NewPlant {
+  return tag === null ? { id, name } : { id, name, tag }
 }
 
 function after (id: bigint | undefined): bigint | undefined {
