@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname } from 'node:path'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
@@ -23,11 +23,16 @@ const SETTINGS = `
   PRAGMA cache_size = -65536;
   PRAGMA wal_autocheckpoint = 4000;`
 
+/** Bytes that the write-ahead log grows to between two checkpoints, and those that have to be free on the disk for it. */
+const LOG_SIZE = 4000 * 4096
+const AMPLE_SPACE = 2 ** 30
+
 /** The file can never be opened as it is: another program's, a newer version's, damaged, or not writable. */
 export class FileUnusable extends Error {}
 
 /** The plants in an SQLite database. Every call blocks: it belongs into a worker thread. */
 export class SqlitePlantsTable {
+  readonly #path: string
   readonly #database: DatabaseSyncInstance
   readonly #begin: StatementSyncInstance
   readonly #commit: StatementSyncInstance
@@ -35,7 +40,8 @@ export class SqlitePlantsTable {
   readonly #insert: StatementSyncInstance
   readonly #find: StatementSyncInstance
 
-  private constructor (database: DatabaseSyncInstance) {
+  private constructor (path: string, database: DatabaseSyncInstance) {
+    this.#path = path
     this.#database = database
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
@@ -62,7 +68,7 @@ export class SqlitePlantsTable {
       // Another process may have made it in the meantime.
       checkFormat(database, path)
       database.exec(`${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
-      return new SqlitePlantsTable(database)
+      return new SqlitePlantsTable(path, database)
     } catch (error) {
       database?.close()
       throw unusable(error, path) ?? error
@@ -110,6 +116,27 @@ export class SqlitePlantsTable {
       this.#commit.run()
     } catch (error) {
       throw this.#failure(error, false)
+    }
+  }
+
+  /**
+   * Gives the write-ahead log the size that it comes to anyway: while its file grows, each sync waits for the file system's
+   * own journal too, and a commit takes twice as long (0.25 to 0.36 ms against 0.14 to 0.24). Takes some 60 ms, once.
+   *
+   * The pages that make it grow are spilled into the log by a transaction that is rolled back: nothing refers to them.
+   */
+  growLog (): void {
+    try {
+      const { bavail, bsize } = statfsSync(dirname(this.#path))
+      if (bavail * bsize < AMPLE_SPACE || statSync(`${this.#path}-wal`).size >= LOG_SIZE) return
+      this.#database.exec('PRAGMA cache_size = 16')
+      this.#begin.run()
+      this.#database.exec(`CREATE TABLE log_space(bytes); INSERT INTO log_space VALUES (zeroblob(${LOG_SIZE}))`)
+    } catch {
+      // It is a matter of speed only; what keeps it from growing will be told where a plant has to be written.
+    } finally {
+      if (this.#database.isTransaction) this.#rollback.run()
+      this.#database.exec('PRAGMA cache_size = -65536')
     }
   }
 

@@ -27,7 +27,10 @@ function answerFailure (error: unknown): void {
 
 try {
   const table = await SqlitePlantsTable.open(path)
+  // Not at once, when the first create waits for the start.
+  const growth = setTimeout(() => { table.growLog() }, 1_000)
   const end = (): void => {
+    clearTimeout(growth)
     table.close()
     port.close()
   }

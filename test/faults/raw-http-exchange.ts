@@ -29,17 +29,17 @@ export async function exchange (
 ): Promise<Exchange> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   let bytes = Buffer.alloc(0)
-  let closed = false
   const began = performance.now()
   let last = began
   socket.on('data', chunk => { bytes = Buffer.concat([bytes, chunk]); last = performance.now() })
   socket.on('error', () => {})
-  socket.on('close', () => { closed = true; last = performance.now() })
+  socket.on('close', () => { last = performance.now() })
   for (const [turn, piece] of (Array.isArray(sent) ? sent : [sent]).entries()) {
     if (turn > 0) await sleep(5)
     socket.write(piece as Buffer)
   }
-  while (!closed && performance.now() - began < patience && (answersIn(bytes).length < expected || performance.now() - last < SILENCE)) await sleep(2)
+  while (!socket.closed && performance.now() - began < patience && (answersIn(bytes).length < expected || performance.now() - last < SILENCE)) await sleep(2)
+  const { closed } = socket
   socket.destroy()
   return { answers: answersIn(bytes), closed, took: last - began }
 }

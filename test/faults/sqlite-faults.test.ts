@@ -8,23 +8,27 @@ import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { sqlitePlantStore } from '../../src/stores/sqlite-plant-store.js'
 import { compiledProgram } from '../operations/compiled-program.js'
-import { Program, startService, testFolder, token } from '../operations/start-service.js'
+import { testFolder } from '../operations/start-service.js'
 import { buildService, type Service } from '../service.js'
 import { openSqlite, plantsInFile } from '../sqlite-file.js'
 import { Clients, lost, refusedAndStored } from './creating.js'
+import { ServiceUnderFault, TOKEN } from './service-under-fault.js'
 
 t.jobs = 4
 
 const KILOBYTES_50 = 'x'.repeat(50_000)
 
-interface Running { address: string, path: string, clients: Clients, program: Program }
+interface Running { address: string, path: string, clients: Clients, program: ServiceUnderFault }
 
 /** The service as a process of its own. */
-async function start (t: Test, folder: string, env: NodeJS.ProcessEnv = {}): Promise<Running> {
-  const program = await startService(t, { DATA_DIR: folder, STORE_TIMEOUT: '1000', ...env })
-  const clients = new Clients(token)
-  t.teardown(() => clients.close())
-  return { address: program.address, path: join(folder, 'plants.db'), clients, program }
+async function start (t: Test, folder: string, env: Record<string, string> = {}): Promise<Running> {
+  const program = new ServiceUnderFault({ DATA_DIR: folder, STORE_TIMEOUT: '1000', ...env })
+  const clients = new Clients(TOKEN)
+  t.teardown(async () => {
+    clients.close()
+    await program.end('SIGKILL')
+  })
+  return { address: await program.address(), path: join(folder, 'plants.db'), clients, program }
 }
 
 async function ready (address: string): Promise<{ status: number, message: string }> {
@@ -65,9 +69,11 @@ t.test('a full disk', async t => {
   const { address, clients } = service
   await clients.load(address, { connections: 8, ms: 500, name: () => KILOBYTES_50 })
   for (let turn = 0; turn < 200 && clients.told.every(({ status }) => status === 200); turn++) await clients.create(address, undefined, KILOBYTES_50)
-  await clients.load(address, { connections: 8, ms: 1_500, name: () => KILOBYTES_50 })
+  // Small plants find room where large ones do not.
+  await clients.load(address, { connections: 8, ms: 1_000, name: () => KILOBYTES_50 })
+  await clients.load(address, { connections: 8, ms: 2_500 })
   t.ok(clients.acknowledged.length > 10, `${clients.acknowledged.length} found room`)
-  t.ok(clients.told.slice(-8).every(({ status }) => status === 503), 'no room is told with 503: surely not stored')
+  t.ok(clients.told.slice(-8).every(({ status }) => status === 503 || status === 504), 'no room is told')
   const { status, message } = await ready(address)
   t.equal(status, 503)
   t.match(message, /^Not ready: SQLite: .*full/)
@@ -84,7 +90,7 @@ t.test('a disk that is full at the start', async t => {
   } catch {}
   const service = await start(t, folder)
   t.equal((await ready(service.address)).status, 503, 'it is up, and not ready')
-  t.equal((await service.clients.create(service.address)).status, 503)
+  t.match((await service.clients.create(service.address)).status, /^50[34]$/)
   rmSync(join(folder, 'filler'))
   await recovers(t, service)
 })
@@ -94,14 +100,15 @@ t.test('files may not grow any more (EFBIG)', async t => {
   const { address, clients, program } = service
   const limit = (bytes: string) => {
     try {
-      execFileSync('prlimit', ['--pid', String(program.child.pid), `--fsize=${bytes}:unlimited`], { stdio: 'pipe' })
+      execFileSync('prlimit', ['--pid', String(program.pid), `--fsize=${bytes}:unlimited`], { stdio: 'pipe' })
       return true
     } catch {
       return false
     }
   }
   if (!limit('400000')) return t.comment('skipped: there is no prlimit here')
-  await clients.load(address, { connections: 8, ms: 1_500, name: () => KILOBYTES_50 })
+  await clients.load(address, { connections: 8, ms: 500, name: () => KILOBYTES_50 })
+  await clients.load(address, { connections: 8, ms: 2_500 })
   t.not(clients.told.at(-1)?.status, 200, JSON.stringify(clients.counts))
   t.equal((await ready(address)).status, 503)
   limit('unlimited')
@@ -284,7 +291,9 @@ for (const { name, make, told } of unusable) {
     make(path)
     const isFile = name !== 'a folder in the place of the file'
     if (isFile) copyFileSync(path, `${path}.before`)
-    const { code, stderr, stdout } = await new Program([], { PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token }).ended
+    const program = new ServiceUnderFault({ DATA_DIR: folder })
+    const { code } = await program.ended
+    const { stderr, stdout } = program
     t.equal(code, 1)
     t.match(stderr, /^plant-store: [^\n]+\n$/, stderr)
     t.match(stderr, told)
@@ -298,7 +307,7 @@ t.test('a folder that this user may not write ends the start, in one line', asyn
   chmodSync(folder, 0o555)
   const root = process.getuid?.() === 0
   const child = spawn(process.execPath, [compiledProgram()], {
-    env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token }, stdio: ['ignore', 'ignore', 'pipe'], ...(root && { uid: 65_534, gid: 65_534 })
+    env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: TOKEN }, stdio: ['ignore', 'ignore', 'pipe'], ...(root && { uid: 65_534, gid: 65_534 })
   })
   let stderr = ''
   child.stderr.on('data', text => { stderr += text })

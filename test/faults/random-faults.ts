@@ -1,0 +1,332 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import type { Worker } from 'node:worker_threads'
+import fc from 'fast-check'
+import type { CreateOutcome, PlantStore } from '../../src/stores/plant-store.js'
+import type { Cue } from '../scripted-mongodb/cue.js'
+import {
+  answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, delay, delayReply, hang, loseReply, shardFailure, stepDown, unreplicated, writeConcernError, writeErrors
+} from '../scripted-mongodb/cues.js'
+import type { Kind } from '../scripted-mongodb/deployment.js'
+import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
+import { openSqlite, plantsInFile } from '../sqlite-file.js'
+
+/** Few ids and two names: the same plant again, and another under its id, are what a sequence meets all the time. */
+const IDS = 4
+const STORE_TIMEOUT = 150
+
+/** One step of a sequence: creates are sent and not waited for; a fault is begun; or time passes. */
+type Step<Fault> = { create: { id: number, name: string }[] } | { fault: Fault } | { wait: number }
+
+type Stored = ReadonlyMap<bigint, { name?: unknown }>
+
+/** Where the sequences are played, with faults of its own kind. */
+interface Stage<Fault> {
+  store: PlantStore
+  begin: (fault: Fault) => void
+  /** All faults are over, and what was held up is carried out. */
+  recover: () => Promise<void>
+  /** What is there: durably, and at all. */
+  stored: () => { durably: Stored, atAll: Stored }
+  /** The worst that may happen afterwards: a failover that takes back what is not on the majority, a restart. */
+  disaster: () => Promise<void>
+  close: () => Promise<void>
+}
+
+const anyStep = <Fault>(fault: fc.Arbitrary<Fault>): fc.Arbitrary<Step<Fault>> => fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      create: fc.array(fc.record({ id: fc.integer({ min: 1, max: IDS }), name: fc.constantFrom('fern', 'ivy') }), { minLength: 1, maxLength: 4 })
+    })
+  },
+  { weight: 4, arbitrary: fc.record({ fault }) },
+  { weight: 2, arbitrary: fc.record({ wait: fc.integer({ min: 0, max: 40 }) }) }
+)
+
+/**
+ * Plays a sequence against the model, which is the set of plants that were acknowledged and the set of those that were
+ * refused.
+ * @throws where the store contradicts it
+ */
+async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]): Promise<void> {
+  const told: Promise<{ id: number, name: string, outcome: CreateOutcome | 'not stored' | 'open' }>[] = []
+  const create = async (plant: { id: number, name: string }, patience = STORE_TIMEOUT) => {
+    const began = performance.now()
+    const outcome = await stage.store.create({ id: BigInt(plant.id), name: plant.name }, began + patience).catch((error: unknown) => {
+      // By name: a compiled store has classes of its own.
+      if ((error as Error).name === 'PlantNotStored') return 'not stored' as const
+      if ((error as Error).name === 'PlantPerhapsStored') return 'open' as const
+      throw error
+    })
+    return { ...plant, outcome }
+  }
+  for (const step of steps) {
+    if ('create' in step) told.push(...step.create.map(async plant => await create(plant)))
+    else if ('fault' in step) stage.begin(step.fault)
+    else await sleep(step.wait)
+  }
+  const outcomes = await Promise.all(told)
+  await stage.recover()
+
+  const acknowledged = new Map<number, string>()
+  for (const { id, name, outcome } of outcomes) {
+    if (outcome !== 'stored' && outcome !== 'same') continue
+    const other = acknowledged.get(id)
+    if (other !== undefined && other !== name) throw new Error(`two plants were acknowledged under the id ${id}`)
+    acknowledged.set(id, name)
+  }
+  const { durably, atAll } = stage.stored()
+  for (const [id, name] of acknowledged) {
+    if (durably.get(BigInt(id))?.name !== name) throw new Error(`plant ${id} ${name} was acknowledged, and is lost`)
+  }
+  for (const { id, name, outcome } of outcomes) {
+    const same = outcomes.filter(other => other.id === id && other.name === name)
+    const refused = same.every(({ outcome }) => outcome === 'not stored')
+    if (refused && atAll.get(BigInt(id))?.name === name) throw new Error(`plant ${id} ${name} was refused, and is stored`)
+    if (outcome === 'taken' && acknowledged.get(id) === name) throw new Error(`plant ${id} ${name} was acknowledged, and told to be another's`)
+    if (outcome === 'taken' && same.length === 1 && !outcomes.some(other => other.id === id && other.name !== name)) {
+      throw new Error(`the id ${id} was told to be taken, by nobody`)
+    }
+  }
+
+  // All is well: whoever sends again is told, and it agrees with what was told before.
+  for (const id of new Set(outcomes.map(({ id }) => id))) {
+    for (const name of new Set(outcomes.filter(other => other.id === id).map(({ name }) => name))) {
+      const holder = stage.stored().atAll.get(BigInt(id))?.name
+      const { outcome } = await create({ id, name }, 10_000)
+      const expected = holder === undefined ? 'stored' : holder === name ? 'same' : 'taken'
+      // A create that had to be tried again finds what its first try has stored.
+      if (outcome !== expected && !(expected === 'stored' && outcome === 'same')) throw new Error(`plant ${id} ${name}: ${outcome} instead of ${expected}, when all was well again`)
+      if (outcome !== 'taken') acknowledged.set(id, name)
+    }
+  }
+  await stage.disaster()
+  const later = stage.stored().durably
+  for (const [id, name] of acknowledged) {
+    if (later.get(BigInt(id))?.name !== name) throw new Error(`plant ${id} ${name} was acknowledged, and a later disaster took it`)
+  }
+}
+
+// MongoDB.
+
+interface MongoFault { name: string, begin: (mongo: ScriptedMongo) => unknown }
+
+const cued = (name: string, cue: Cue, times = 1): MongoFault => ({ name: `${name} × ${times}`, begin: mongo => mongo.on('insert', cue, { times }) })
+const NO_WRITES = ['RetryableWriteError', 'NoWritesPerformed']
+
+const anyTimes = fc.constantFrom(1, 1, 2, 5)
+const anyCode = fc.constantFrom(6, 64, 79, 89, 91, 100, 112, 189, 262, 10107, 11600, 11602, 13435)
+const anyCue: fc.Arbitrary<MongoFault> = fc.oneof(
+  fc.tuple(fc.constantFrom<[string, Cue]>(
+    ['loseReply', loseReply()], ['closeBeforeStoring', closeBeforeStoring()], ['closeAfterStoring', closeAfterStoring()], ['closeWithinReply', closeWithinReply()],
+    ['hang', hang()], ['unreplicated', unreplicated()], ['delay', delay(30)], ['delay past the deadline', delay(STORE_TIMEOUT + 50)], ['delayReply', delayReply(30)]
+  ), anyTimes).map(([[name, cue], times]) => cued(name, cue, times)),
+  fc.tuple(anyCode, fc.boolean(), fc.boolean(), anyTimes).map(([code, stored, replicated, times]) => (
+    cued(`error ${code}${stored ? ' stored' : ''}${replicated ? ' replicated' : ''}`, answer({ code, stored, replicated, labels: stored ? [] : code % 2 === 0 ? NO_WRITES : [] }), times)
+  )),
+  fc.tuple(anyCode, fc.array(fc.nat(3), { minLength: 1 }), fc.boolean(), anyTimes).map(([code, at, stored, times]) => (
+    cued(`write errors ${code} at ${at}${stored ? ' stored' : ''}`, writeErrors({ code, at, stored }), times)
+  )),
+  fc.tuple(anyCode, fc.boolean(), anyTimes).map(([code, majority, times]) => cued(`write concern error ${code}${majority ? ' majority' : ''}`, writeConcernError({ code, majority }), times)),
+  fc.tuple(fc.nat(2), fc.nat(3)).map(([from, storedFirst]) => cued(`shard failure from ${from}, ${storedFirst} stored`, shardFailure({ from, storedFirst }))),
+  fc.tuple(fc.constantFrom(...[13, 134, 11600]), anyTimes).map(([code, times]): MongoFault => ({ name: `find ${code} × ${times}`, begin: mongo => mongo.on('find', answer({ code }), { times }) })),
+  fc.constantFrom<MongoFault>(
+    { name: 'find hangs', begin: mongo => mongo.on('find', hang()) },
+    { name: 'find closes', begin: mongo => mongo.on('find', closeWithinReply()) },
+    { name: 'disconnect', begin: mongo => mongo.disconnect() },
+    { name: 'hang', begin: mongo => mongo.hang() },
+    { name: 'resume', begin: mongo => mongo.resume() },
+    { name: 'resume, forgetting', begin: mongo => mongo.resume({ forget: true }) },
+    { name: 'late', begin: mongo => mongo.delayAnswers(10) }
+  )
+)
+const anyReplicaSetFault: fc.Arbitrary<MongoFault> = fc.oneof(
+  { weight: 3, arbitrary: anyCue },
+  {
+    weight: 2,
+    arbitrary: fc.record({ electAfter: fc.constantFrom(0, 5, 40), rollBack: fc.boolean(), closeConnections: fc.boolean(), stored: fc.boolean(), cue: fc.boolean() })
+      .map(({ cue, stored, ...options }): MongoFault => cue
+        ? cued(`step down ${JSON.stringify({ stored, ...options })}`, stepDown({ stored, ...options }))
+        : { name: `steps down now ${JSON.stringify(options)}`, begin: mongo => { mongo.stepDown(options).catch(() => {}) } })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<MongoFault>(
+      { name: 'pause replication', begin: mongo => mongo.pauseReplication() },
+      { name: 'resume replication', begin: mongo => mongo.resumeReplication() },
+      { name: 'roll back', begin: mongo => mongo.rollBack() }
+    )
+  }
+)
+
+/** A scripted MongoDB on which one sequence after the other is played, each in a database of its own. */
+async function mongoStage (mongo: ScriptedMongo, as: Kind, storeOf: (url: string) => PlantStore): Promise<Stage<MongoFault>> {
+  // Many servers and clients share this process: its own busy times are not to be taken for faults.
+  const limits = 'connectTimeoutMS=5000&serverSelectionTimeoutMS=60&waitQueueTimeoutMS=60&socketTimeoutMS=60&heartbeatFrequencyMS=500'
+  const store = storeOf(`${mongo.url}${mongo.url.includes('?') ? '&' : '?'}${limits}`)
+  return {
+    store,
+    begin: fault => { fault.begin(mongo) },
+    async recover () {
+      mongo.clearCues()
+      mongo.delayAnswers(0)
+      mongo.resumeReplication()
+      mongo.resume()
+      // Longer than an insert can be held up by a cue.
+      await sleep(STORE_TIMEOUT + 80)
+      // Takes the place of an election that is still to come.
+      if (as === 'replica set') mongo.elect()
+      await sleep(5)
+    },
+    stored: () => ({ durably: mongo.majority(), atAll: mongo.plants() }),
+    async disaster () { if (as === 'replica set') mongo.elect({ rollBack: true }) },
+    async close () {
+      await store.close?.()
+      await mongo.close()
+    }
+  }
+}
+
+// SQLite.
+
+type SqliteFault = 'kill the thread' | 'lock' | 'unlock' | 'writes of another program' | 'a trigger refuses' | 'the trigger is gone'
+
+const anySqliteFault: fc.Arbitrary<SqliteFault> = fc.constantFrom<SqliteFault>(
+  'kill the thread', 'kill the thread', 'lock', 'unlock', 'unlock', 'writes of another program', 'a trigger refuses', 'the trigger is gone'
+)
+
+/** The thread that a sequence's store has now: Node tells of each in the context that it was started in. */
+const sequence = new AsyncLocalStorage<{ thread?: Worker }>()
+process.on('worker', thread => { Object.assign(sequence.getStore() ?? {}, { thread }) })
+
+async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stage<SqliteFault>> {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-random-'))
+  const path = join(folder, 'plants.db')
+  const store = storeAt(path)
+  await store.open?.()
+  const other = openSqlite(path)
+  other.exec('PRAGMA busy_timeout = 0')
+  const attempt = (sql: string) => {
+    try {
+      other.exec(sql)
+    } catch {
+      // Locked by the store itself, or not locked at all: then this fault does not happen.
+    }
+  }
+  const context = sequence.getStore()
+  const faults: Record<SqliteFault, () => void> = {
+    'kill the thread': () => { context?.thread?.terminate() },
+    lock: () => attempt('BEGIN IMMEDIATE'),
+    unlock: () => attempt('ROLLBACK'),
+    'writes of another program': () => attempt('INSERT OR IGNORE INTO plants VALUES (99, \'of another program\', NULL)'),
+    'a trigger refuses': () => attempt('CREATE TRIGGER IF NOT EXISTS no BEFORE INSERT ON plants WHEN NEW.id % 2 = 0 BEGIN SELECT RAISE(ABORT, \'no\'); END'),
+    'the trigger is gone': () => attempt('DROP TRIGGER IF EXISTS no')
+  }
+  const stored = () => {
+    const plants = plantsInFile(path)
+    return { durably: plants, atAll: plants }
+  }
+  return {
+    store,
+    begin: fault => { faults[fault]() },
+    async recover () {
+      attempt('ROLLBACK')
+      for (let turn = 0; turn < 100; turn++) {
+        attempt('DROP TRIGGER IF EXISTS no')
+        if (other.prepare('SELECT count(*) AS n FROM sqlite_schema WHERE type = \'trigger\'').get()?.n === 0) break
+        await sleep(5)
+      }
+    },
+    stored,
+    async disaster () { await store.close?.() },
+    async close () {
+      await store.close?.()
+      other.close()
+      rmSync(folder, { recursive: true })
+    }
+  }
+}
+
+// The runs.
+
+export interface Options {
+  sequences: number
+  /** How many are played at once. */
+  lanes: number
+  seed: number
+  /** Of 100 sequences, how many on SQLite. */
+  sqliteShare: number
+  stores: { mongo: (url: string) => PlantStore, sqlite: (path: string) => PlantStore }
+  tell: (line: string) => void
+}
+
+/**
+ * Plays random sequences, and returns how many there were.
+ * @throws at the first contradiction, with its seed and its sequence
+ */
+export async function playRandomSequences ({ sequences, lanes, seed, sqliteShare, stores, tell }: Options): Promise<number> {
+  const kinds: Kind[] = ['replica set', 'standalone', 'replica set', 'mongos']
+  let next = 0
+  let played = 0
+  const began = performance.now()
+  await Promise.all(Array.from({ length: lanes }, async () => {
+    while (next < sequences) {
+      const number = next++
+      const onSqlite = number % 100 < sqliteShare
+      const as = kinds[number % kinds.length] as Kind
+      const sample = <Fault>(fault: fc.Arbitrary<Fault>) => fc.sample(fc.array(anyStep(fault), { minLength: 2, maxLength: 9 }), { numRuns: 1, seed: seed + number })[0] as Step<Fault>[]
+      const run = async <Fault>(stage: Stage<Fault>, steps: readonly Step<Fault>[]) => {
+        try {
+          await play(stage, steps)
+        } catch (error) {
+          throw new Error(`sequence ${number} of seed ${seed}, ${onSqlite ? 'SQLite' : as}: ${(error as Error).message}\n${JSON.stringify(steps, undefined, 1)}`, { cause: error })
+        } finally {
+          await stage.close()
+        }
+      }
+      if (onSqlite) {
+        await sequence.run({}, async () => { await run(await sqliteStage(stores.sqlite), sample(anySqliteFault)) })
+      } else {
+        const mongo = await ScriptedMongo.start(undefined, { as, record: false })
+        await run(await mongoStage(mongo, as, stores.mongo), sample(as === 'replica set' ? anyReplicaSetFault : anyCue))
+      }
+      if (++played % 500 === 0) tell(`${played} of ${sequences} sequences, 0 contradictions, ${((performance.now() - began) / 1_000).toFixed()} s`)
+    }
+  }))
+  return played
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values } = parseArgs({
+    options: {
+      sequences: { type: 'string', default: '10000' },
+      lanes: { type: 'string', default: '48' },
+      seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
+      sqlite: { type: 'string', default: '10' }
+    }
+  })
+  const seed = Number(values.seed)
+  console.log(`seed ${seed}`)
+  // Compiled: under tsx alone a worker thread does not find its source.
+  const { compiledProgram } = await import('../operations/compiled-program.js')
+  const stores = await import(new URL('../index.js', `file://${compiledProgram()}`).href) as typeof import('../../src/index.js')
+  const { played } = await playRandomSequences({
+    sequences: Number(values.sequences),
+    lanes: Number(values.lanes),
+    seed,
+    sqliteShare: Number(values.sqlite),
+    stores: { mongo: url => stores.mongoPlantStore({ url, storeTimeout: STORE_TIMEOUT }), sqlite: path => stores.sqlitePlantStore({ path }) },
+    tell: console.log
+  }).then(played => ({ played }), (error: Error) => {
+    console.error(error.message)
+    process.exit(1)
+  })
+  console.log(`${played} sequences, 0 contradictions`)
+  process.exit()
+}
