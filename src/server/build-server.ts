@@ -47,7 +47,7 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
       reply.send({ error, message } as never)
     }
   })
-  shedLoad(app, health)
+  refuseAtOnce(app, health)
   if (configuration.ACCESS_LOG) app.addHook('onResponse', accessLine(log))
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
   await openapi(app)
@@ -67,10 +67,12 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
   return app
 }
 
-/** Refuses plants, before anything else is done for them, while the process cannot keep up. */
-function shedLoad (app: FastifyInstance, health: Health): void {
+/** Refuses what has no Host (RFC 9112, section 3.2), and plants while the process cannot keep up, before anything is done for them. */
+function refuseAtOnce (app: FastifyInstance, health: Health): void {
   app.addHook('onRequest', (request, _reply, done) => {
-    if (!health.overloaded || request.method !== 'POST') return done()
+    const { headers, httpVersion, method } = request.raw
+    if (headers.host === undefined && httpVersion === '1.1') return done(new ApiError('requestMalformed', 'The Host header is missing'))
+    if (!health.overloaded || method !== 'POST') return done()
     done(new ApiError('notStored', 'The service is overloaded; the plant is not stored: send it again later'))
   })
 }

@@ -11,7 +11,9 @@ const settings = {
   requestTimeout: 20_000,
   connectionsCheckingInterval: 2_000,
   keepAliveTimeout: 72_000,
-  maxHeaderSize: 16_384
+  maxHeaderSize: 16_384,
+  // buildServer refuses it, in the Error shape.
+  requireHostHeader: false
 }
 
 /** Makes a server, HTTPS where there is a certificate, that answers in the Error shape also what is no HTTP. */

@@ -1,5 +1,32 @@
 import { Worker } from 'node:worker_threads'
 import type { SqliteAnswer, SqliteRequest } from './sqlite-worker.js'
+import { ThreadPause } from './thread-pause.js'
+
+/** The pauses of all threads that run: a process that exits ends them. */
+const running = new Set<ThreadPause>()
+const stopAll = (): void => { for (const pause of running) pause.stop() }
+
+/** A worker that comes to a pause before it ends, whoever ends it. */
+class PausingWorker extends Worker {
+  readonly #pause: ThreadPause
+
+  constructor (path: string) {
+    const pause = new ThreadPause()
+    super(new URL('./sqlite-worker.js', import.meta.url), { workerData: { path, pause: pause.memory } })
+    this.#pause = pause
+    if (running.size === 0) process.on('exit', stopAll)
+    running.add(pause)
+    this.on('exit', () => {
+      running.delete(pause)
+      if (running.size === 0) process.off('exit', stopAll)
+    })
+  }
+
+  override async terminate (): Promise<number> {
+    this.#pause.stop()
+    return super.terminate()
+  }
+}
 
 /** One worker thread with the open database; once it has ended, another has to be started. */
 export class SqliteThread {
@@ -11,7 +38,7 @@ export class SqliteThread {
   readonly opened: Promise<SqliteAnswer>
 
   constructor (path: string) {
-    this.#worker = new Worker(new URL('./sqlite-worker.js', import.meta.url), { workerData: { path } })
+    this.#worker = new PausingWorker(path)
     this.opened = this.#answer()
     let fault = 'the database thread ended'
     this.#worker.on('message', (answer: SqliteAnswer) => {

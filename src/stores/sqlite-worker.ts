@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { FileUnusable, SqlitePlantsTable, WriteFailure, type PlantColumns } from './sqlite-plants-table.js'
+import { ThreadPause } from './thread-pause.js'
 
 /** What the store asks of its worker thread; each gets one answer, in order. */
 export type SqliteRequest =
@@ -16,7 +17,8 @@ export type SqliteAnswer =
 
 const port = parentPort as MessagePort
 const answer = (message: SqliteAnswer): void => port.postMessage(message)
-const { path } = workerData as { path: string }
+const { path, pause: memory } = workerData as { path: string, pause: SharedArrayBuffer }
+const pause = new ThreadPause(memory)
 
 function answerFailure (error: unknown): void {
   const { message } = error as Error
@@ -25,27 +27,32 @@ function answerFailure (error: unknown): void {
   answer({ kind: 'failed', message, perhapsStored: failure?.perhapsStored ?? false, ends: failure?.goOn !== true })
 }
 
-try {
-  const table = await SqlitePlantsTable.open(path)
-  // Not at once, when the first create waits for the start.
-  const growth = setTimeout(() => { table.growLog() }, 1_000)
-  const end = (): void => {
-    clearTimeout(growth)
-    table.close()
-    port.close()
-  }
-  port.on('message', (request: SqliteRequest) => {
-    try {
-      if (request.kind === 'close') return end()
-      if (request.kind === 'write') return answer({ kind: 'done', outcomes: table.write(request.plants) })
-      table.check(request.thoroughly)
-      answer({ kind: 'done', outcomes: null })
-    } catch (error) {
-      answerFailure(error)
-      if (!(error instanceof WriteFailure && error.goOn)) end()
+if (pause.begin()) {
+  try {
+    const table = await SqlitePlantsTable.open(path)
+    // Not at once, when the first create waits for the start.
+    const growth = setTimeout(() => pause.work(() => { table.growLog() }), 1_000)
+    const end = (): void => {
+      clearTimeout(growth)
+      table.close()
+      port.close()
     }
-  })
-  answer({ kind: 'done', outcomes: null })
-} catch (error) {
-  answerFailure(error)
+    const serve = (request: SqliteRequest): void => {
+      try {
+        if (request.kind === 'close') return end()
+        if (request.kind === 'write') return answer({ kind: 'done', outcomes: table.write(request.plants) })
+        table.check(request.thoroughly)
+        answer({ kind: 'done', outcomes: null })
+      } catch (error) {
+        answerFailure(error)
+        if (!(error instanceof WriteFailure && error.goOn)) end()
+      }
+    }
+    port.on('message', (request: SqliteRequest) => pause.work(() => serve(request)))
+    answer({ kind: 'done', outcomes: null })
+  } catch (error) {
+    answerFailure(error)
+  } finally {
+    pause.end()
+  }
 }

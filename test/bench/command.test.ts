@@ -7,7 +7,8 @@ import t from 'tap'
 import { send, testServer } from './test-server.js'
 
 const main = ['--import=tsx', 'bench/main.ts']
-const env = { PATH: process.env.PATH, HOME: process.env.HOME }
+// Under tsx lines are others than under tap's loader: its coverage would be wrong.
+const env = { PATH: process.env.PATH, HOME: process.env.HOME, _TAPJS_PROCESSINFO_COVERAGE_: '0' }
 
 async function bench (...words: string[]): Promise<{ code: number | string, out: string, err: string }> {
   return await new Promise((resolve) => {

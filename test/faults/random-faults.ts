@@ -18,7 +18,7 @@ import { openSqlite, plantsInFile } from '../sqlite-file.js'
 
 /** Few ids and two names: the same plant again, and another under its id, are what a sequence meets all the time. */
 const IDS = 4
-const STORE_TIMEOUT = 150
+export const STORE_TIMEOUT = 250
 
 /** One step of a sequence: creates are sent and not waited for; a fault is begun; or time passes. */
 type Step<Fault> = { create: { id: number, name: string }[] } | { fault: Fault } | { wait: number }
@@ -32,7 +32,7 @@ interface Stage<Fault> {
   /** All faults are over, and what was held up is carried out. */
   recover: () => Promise<void>
   /** What is there: durably, and at all. */
-  stored: () => { durably: Stored, atAll: Stored }
+  stored: () => Promise<{ durably: Stored, atAll: Stored }>
   /** The worst that may happen afterwards: a failover that takes back what is not on the majority, a restart. */
   disaster: () => Promise<void>
   close: () => Promise<void>
@@ -55,16 +55,18 @@ const anyStep = <Fault>(fault: fc.Arbitrary<Fault>): fc.Arbitrary<Step<Fault>> =
  * @throws where the store contradicts it
  */
 async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]): Promise<void> {
-  const told: Promise<{ id: number, name: string, outcome: CreateOutcome | 'not stored' | 'open' }>[] = []
+  const told: Promise<{ id: number, name: string, outcome: CreateOutcome | 'not stored' | 'open', reason: string }>[] = []
   const create = async (plant: { id: number, name: string }, patience = STORE_TIMEOUT) => {
     const began = performance.now()
-    const outcome = await stage.store.create({ id: BigInt(plant.id), name: plant.name }, began + patience).catch((error: unknown) => {
+    let reason = ''
+    const outcome = await stage.store.create({ id: BigInt(plant.id), name: plant.name }, began + patience).catch((error: Error) => {
+      reason = error.message
       // By name: a compiled store has classes of its own.
-      if ((error as Error).name === 'PlantNotStored') return 'not stored' as const
-      if ((error as Error).name === 'PlantPerhapsStored') return 'open' as const
+      if (error.name === 'PlantNotStored') return 'not stored' as const
+      if (error.name === 'PlantPerhapsStored') return 'open' as const
       throw error
     })
-    return { ...plant, outcome }
+    return { ...plant, outcome, reason }
   }
   for (const step of steps) {
     if ('create' in step) told.push(...step.create.map(async plant => await create(plant)))
@@ -81,7 +83,7 @@ async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]):
     if (other !== undefined && other !== name) throw new Error(`two plants were acknowledged under the id ${id}`)
     acknowledged.set(id, name)
   }
-  const { durably, atAll } = stage.stored()
+  const { durably, atAll } = await stage.stored()
   for (const [id, name] of acknowledged) {
     if (durably.get(BigInt(id))?.name !== name) throw new Error(`plant ${id} ${name} was acknowledged, and is lost`)
   }
@@ -98,16 +100,16 @@ async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]):
   // All is well: whoever sends again is told, and it agrees with what was told before.
   for (const id of new Set(outcomes.map(({ id }) => id))) {
     for (const name of new Set(outcomes.filter(other => other.id === id).map(({ name }) => name))) {
-      const holder = stage.stored().atAll.get(BigInt(id))?.name
-      const { outcome } = await create({ id, name }, 10_000)
+      const holder = (await stage.stored()).atAll.get(BigInt(id))?.name
+      const { outcome, reason } = await create({ id, name }, 10_000)
       const expected = holder === undefined ? 'stored' : holder === name ? 'same' : 'taken'
       // A create that had to be tried again finds what its first try has stored.
-      if (outcome !== expected && !(expected === 'stored' && outcome === 'same')) throw new Error(`plant ${id} ${name}: ${outcome} instead of ${expected}, when all was well again`)
+      if (outcome !== expected && !(expected === 'stored' && outcome === 'same')) throw new Error(`plant ${id} ${name}: ${outcome} instead of ${expected}, when all was well again: ${reason}`)
       if (outcome !== 'taken') acknowledged.set(id, name)
     }
   }
   await stage.disaster()
-  const later = stage.stored().durably
+  const later = (await stage.stored()).durably
   for (const [id, name] of acknowledged) {
     if (later.get(BigInt(id))?.name !== name) throw new Error(`plant ${id} ${name} was acknowledged, and a later disaster took it`)
   }
@@ -168,7 +170,7 @@ const anyReplicaSetFault: fc.Arbitrary<MongoFault> = fc.oneof(
 /** A scripted MongoDB on which one sequence after the other is played, each in a database of its own. */
 async function mongoStage (mongo: ScriptedMongo, as: Kind, storeOf: (url: string) => PlantStore): Promise<Stage<MongoFault>> {
   // Many servers and clients share this process: its own busy times are not to be taken for faults.
-  const limits = 'connectTimeoutMS=5000&serverSelectionTimeoutMS=60&waitQueueTimeoutMS=60&socketTimeoutMS=60&heartbeatFrequencyMS=500'
+  const limits = 'connectTimeoutMS=5000&serverSelectionTimeoutMS=100&waitQueueTimeoutMS=100&socketTimeoutMS=100&heartbeatFrequencyMS=500'
   const store = storeOf(`${mongo.url}${mongo.url.includes('?') ? '&' : '?'}${limits}`)
   return {
     store,
@@ -184,7 +186,7 @@ async function mongoStage (mongo: ScriptedMongo, as: Kind, storeOf: (url: string
       if (as === 'replica set') mongo.elect()
       await sleep(5)
     },
-    stored: () => ({ durably: mongo.majority(), atAll: mongo.plants() }),
+    stored: async () => ({ durably: mongo.majority(), atAll: mongo.plants() }),
     async disaster () { if (as === 'replica set') mongo.elect({ rollBack: true }) },
     async close () {
       await store.close?.()
@@ -228,8 +230,19 @@ async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stag
     'a trigger refuses': () => attempt('CREATE TRIGGER IF NOT EXISTS no BEFORE INSERT ON plants WHEN NEW.id % 2 = 0 BEGIN SELECT RAISE(ABORT, \'no\'); END'),
     'the trigger is gone': () => attempt('DROP TRIGGER IF EXISTS no')
   }
-  const stored = () => {
-    const plants = plantsInFile(path)
+  /** Whoever opens the file first after a thread died holds it for a moment. */
+  const patiently = async <T>(read: () => T): Promise<T> => {
+    for (let turn = 0; ; turn++) {
+      try {
+        return read()
+      } catch (error) {
+        if (turn === 200) throw error
+        await sleep(10)
+      }
+    }
+  }
+  const stored = async () => {
+    const plants = await patiently(() => plantsInFile(path))
     return { durably: plants, atAll: plants }
   }
   return {
@@ -237,11 +250,7 @@ async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stag
     begin: fault => { faults[fault]() },
     async recover () {
       attempt('ROLLBACK')
-      for (let turn = 0; turn < 100; turn++) {
-        attempt('DROP TRIGGER IF EXISTS no')
-        if (other.prepare('SELECT count(*) AS n FROM sqlite_schema WHERE type = \'trigger\'').get()?.n === 0) break
-        await sleep(5)
-      }
+      await patiently(() => other.exec('DROP TRIGGER IF EXISTS no'))
     },
     stored,
     async disaster () { await store.close?.() },
@@ -306,7 +315,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({
     options: {
       sequences: { type: 'string', default: '10000' },
-      lanes: { type: 'string', default: '48' },
+      lanes: { type: 'string', default: '24' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
       sqlite: { type: 'string', default: '10' }
     }

@@ -375,7 +375,9 @@ t.test('the wire protocol: pieces, checksums, sequences, silence and nonsense', 
 t.test('the command prints its URL first and ends when its parent does', async (t) => {
   const main = fileURLToPath(new URL('main.ts', import.meta.url))
   for (const end of ['SIGTERM', 'stdin'] as const) {
-    const child = spawn(process.execPath, ['--import=tsx', main, '--as', 'mongos', '--delay', '1'], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, ['--import=tsx', main, '--as', 'mongos', '--delay', '1'], {
+      stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, _TAPJS_PROCESSINFO_COVERAGE_: '0' }
+    })
     const [line] = await once(child.stdout.setEncoding('utf8'), 'data')
     const client = new MongoClient(String(line).trim())
     t.match(await client.db('admin').command({ hello: 1 }), { msg: 'isdbgrid' })
