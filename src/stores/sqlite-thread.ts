@@ -6,13 +6,18 @@ import { ThreadPause } from './thread-pause.js'
 const running = new Set<ThreadPause>()
 const stopAll = (): void => { for (const pause of running) pause.stop() }
 
+/** What a thread takes over from `node --input-type=module -e …` would keep it from starting. */
+function inherited (): { execArgv?: string[] } {
+  return process.execArgv.some(argument => argument.startsWith('--input-type')) ? { execArgv: [] } : {}
+}
+
 /** A worker that comes to a pause before it ends, whoever ends it. */
 class PausingWorker extends Worker {
   readonly #pause: ThreadPause
 
   constructor (path: string) {
     const pause = new ThreadPause()
-    super(new URL('./sqlite-worker.js', import.meta.url), { workerData: { path, pause: pause.memory } })
+    super(new URL('./sqlite-worker.js', import.meta.url), { workerData: { path, pause: pause.memory }, ...inherited() })
     this.#pause = pause
     if (running.size === 0) process.on('exit', stopAll)
     running.add(pause)
