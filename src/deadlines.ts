@@ -10,7 +10,7 @@ export interface Waiter {
 
 /**
  * The deadlines of many waiters that all wait equally long, so that they come in the order of their deadlines: a linked
- * list and one timer for all, where a timer each took a twentieth of a create's time on the event loop.
+ * list and one timer for all, instead of a timer each that nearly always is cancelled.
  */
 export class Deadlines {
   #first: Waiter | undefined

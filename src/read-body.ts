@@ -27,7 +27,7 @@ const json = /^application\/json[\t ]*(?:;|$)/i
  * Makes the hook that reads and parses a JSON body of `limit` bytes at most.
  *
  * It stands in for Fastify's content type parsers, which make an AsyncResource, five closures and six listeners for each
- * body and copy it: without them a create takes 6 % less of the processor.
+ * body and copy it: without them a create took 6 % less processor time (35.7 against 37.8 µs).
  */
 export function bodyReader (limit: number, parse: BodyParser): preValidationHookHandler {
   return function readBody (request, reply, done) {

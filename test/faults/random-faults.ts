@@ -287,6 +287,7 @@ export async function playRandomSequences ({ sequences, lanes, seed, sqliteShare
   await Promise.all(Array.from({ length: lanes }, async () => {
     while (next < sequences) {
       const number = next++
+      const start = performance.now()
       const onSqlite = number % 100 < sqliteShare
       const as = kinds[number % kinds.length] as Kind
       const sample = <Fault>(fault: fc.Arbitrary<Fault>) => fc.sample(fc.array(anyStep(fault), { minLength: 2, maxLength: 9 }), { numRuns: 1, seed: seed + number })[0] as Step<Fault>[]
@@ -305,6 +306,7 @@ export async function playRandomSequences ({ sequences, lanes, seed, sqliteShare
         const mongo = await ScriptedMongo.start(undefined, { as, record: false })
         await run(await mongoStage(mongo, as, stores.mongo), sample(as === 'replica set' ? anyReplicaSetFault : anyCue))
       }
+      if (performance.now() - start > 3000) console.log(number, onSqlite, as, (performance.now() - start).toFixed())
       if (++played % 500 === 0) tell(`${played} of ${sequences} sequences, 0 contradictions, ${((performance.now() - began) / 1_000).toFixed()} s`)
     }
   }))
