@@ -56,11 +56,14 @@ t.test('SIGHUP serves a new certificate; one that does not fit changes nothing',
   t.match(service.stdout, /curl -sS https:/)
   t.equal(await nameOf(service.address, first.pem), 'first')
 
+  const loads = Array.from({ length: 4 }, () => load(service.address, first.pem + second.pem))
   use(second)
   service.child.kill('SIGHUP')
   await service.logged('read again')
   await new Promise(resolve => setTimeout(resolve, 200))
   for (let i = 0; i < 4; i++) t.equal(await nameOf(service.address, second.pem), 'second')
+
+  for (const stop of loads) t.same(await stop(), [], 'no request failed while the certificate changed')
 
   copyFileSync(third.cert, cert)
   service.child.kill('SIGHUP')
@@ -69,6 +72,20 @@ t.test('SIGHUP serves a new certificate; one that does not fit changes nothing',
 })
 
 type Pair = ReturnType<typeof makeCertificate>
+
+/** Asks on a new connection again and again; its result stops it, and tells what failed. */
+function load (address: string, ca: string): () => Promise<unknown[]> {
+  const failures: unknown[] = []
+  const stop = new AbortController()
+  const ended = (async () => {
+    while (!stop.signal.aborted) await nameOf(address, ca).catch((error: Error) => failures.push(error.message))
+  })()
+  return async () => {
+    stop.abort()
+    await ended
+    return failures
+  }
+}
 
 /** The common name of the certificate that a new connection gets, over TLS 1.2 or later. */
 async function nameOf (address: string, ca: string): Promise<string> {

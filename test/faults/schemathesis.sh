@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Checks the running service against its own OpenAPI document with Schemathesis (https://schemathesis.io), all checks, all
+# phases that need no other operation. Installs it into a virtual environment of its own; needs Python 3.10 or later.
+#
+#   test/faults/schemathesis.sh [examples [options of schemathesis run]]      2,000 examples by default
+#
+# Starts the service on SQLite, unless SERVICE_URL and ACCESS_TOKEN name one that runs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+examples=${1:-2000}
+venv=${SCHEMATHESIS_VENV:-/tmp/plant-store-schemathesis}
+work=$(mktemp -d)
+service=
+trap '[ -z "$service" ] || kill "$service"; rm -rf "$work"' EXIT
+
+[ -x "$venv/bin/schemathesis" ] || { python3 -m venv "$venv" && "$venv/bin/pip" install --quiet schemathesis; }
+
+if [ -z "${SERVICE_URL:-}" ]; then
+  npm run --silent build
+  ACCESS_TOKEN=a-token-for-schemathesis
+  PORT=0 DATA_DIR="$work" ACCESS_TOKENS="$ACCESS_TOKEN" NODE_ENV=production node dist/server/main.js > "$work/log" &
+  service=$!
+  for _ in $(seq 100); do
+    SERVICE_URL=$(sed -n 's/.*ready at \(http:[^"]*\)".*/\1/p' "$work/log")
+    [ -n "$SERVICE_URL" ] && break
+    sleep 0.1
+  done
+fi
+
+"$venv/bin/schemathesis" --version
+"$venv/bin/schemathesis" run "$SERVICE_URL/openapi.json" --url "$SERVICE_URL" \
+  --header "Authorization: Bearer $ACCESS_TOKEN" \
+  --checks all --phases examples,coverage,fuzzing --max-examples "$examples" --continue-on-failure --seed 1 "${@:2}"
