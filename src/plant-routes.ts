@@ -31,6 +31,8 @@ export interface PlantRoutesOptions extends CreateLimits {
   bodyLimit: number
   /** Where answers of 500 or more are told. */
   log: FastifyBaseLogger
+  /** The path of plants; `/plants` by default. */
+  url?: string
   /** The request that a token function gets; by default the very one. */
   asSeenByTheHost?: (request: FastifyRequest) => FastifyRequest
 }
@@ -40,8 +42,8 @@ export interface PlantRoutesOptions extends CreateLimits {
  * route is. It reads no environment, and opens and closes nothing.
  */
 export async function plantRoutes (app: FastifyInstance, options: PlantRoutesOptions): Promise<void> {
-  const { store, tokens, bodyLimit, log, asSeenByTheHost = request => request } = options
-  const answerError = errorAnswerer(log, `${app.prefix}/plants`)
+  const { store, tokens, bodyLimit, log, url = '/plants', asSeenByTheHost = request => request } = options
+  const answerError = errorAnswerer(log, `${app.prefix}${url}`)
 
   app.setValidatorCompiler(TypeBoxValidatorCompiler)
   app.removeAllContentTypeParsers()
@@ -50,7 +52,7 @@ export async function plantRoutes (app: FastifyInstance, options: PlantRoutesOpt
 
   app.withTypeProvider<TypeBoxTypeProvider>().route({
     method: 'POST',
-    url: '/plants',
+    url,
     schema: plantSchema,
     onRequest: await bearerAuthentication(app, tokens, asSeenByTheHost),
     preValidation: bodyReader(bodyLimit, parsePlantBody),

@@ -46,9 +46,9 @@ export function bodyReader (limit: number, parse: BodyParser): preValidationHook
   }
 }
 
-/** The rest of the body is not waited for. */
+/** The rest of the body is not waited for. HTTP/2 ends the one stream, and knows no such header. */
 function tooLarge (reply: FastifyReply): ApiError {
-  reply.header('connection', 'close')
+  if (reply.request.raw.httpVersionMajor === 1) reply.header('connection', 'close')
   return new ApiError('bodyTooLarge')
 }
 

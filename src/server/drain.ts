@@ -5,7 +5,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 /** Milliseconds in which new connections are still taken, while /health/ready says 503. */
 const NOTICE = 300
 /** Milliseconds that requests are held at most, and without a new connection that count as quiet. */
-const LONGEST_HOLD = 400
+const LONGEST_HOLD = 1_500
 const QUIET = 15
 
 export interface DrainOptions {
@@ -59,7 +59,8 @@ class Gate {
     server.on('request', (request, response) => {
       response.setHeader('connection', 'close')
       this.#lastCame = performance.now()
-      if (this.#held === undefined) this.#pass(request, response)
+      // A probe is answered at any time: one of them tells that the queue is empty (last-in-queue.ts).
+      if (this.#held === undefined || request.url === '/health/live') this.#pass(request, response)
       else this.#held.push([request, response])
     })
     server.on('connection', () => { this.#lastCame = performance.now() })

@@ -8,7 +8,7 @@ import { startService } from './service.js'
 import type { FromWorker, Point, ToWorker } from './worker-messages.js'
 
 /** A worker that has died cannot come to the point. */
-const LONGEST_WAIT = 600
+const LONGEST_WAIT = 2_500
 
 /** Runs the service as one of the processes that share the port; the first process tells it what to do. */
 export function runWorker (): void {

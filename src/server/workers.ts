@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Configuration, Credentials } from './configuration.js'
+import { lastInQueue } from './last-in-queue.js'
 import type { MetricsData } from './metrics.js'
 import type { Running } from './running.js'
 import { WorkerUnusable } from './start-fault.js'
@@ -115,10 +116,13 @@ class Workers implements Running {
     }, delay)
   }
 
-  #reach (worker: Worker, point: Point): void {
+  async #reach (worker: Worker, point: Point): Promise<void> {
     const there = this.#reached.get(point) ?? new Set()
     this.#reached.set(point, there.add(worker))
-    if ([...this.#workers].every(worker => there.has(worker))) this.#tellAll({ kind: 'go', point })
+    if (![...this.#workers].every(worker => there.has(worker))) return
+    // The workers don't see the connections that this process has for them.
+    if (point === 'quiet') await lastInQueue(this.address)
+    this.#tellAll({ kind: 'go', point })
   }
 
   #tellAll (message: ToWorker): void {

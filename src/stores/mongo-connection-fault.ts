@@ -25,5 +25,7 @@ export function wasSilent (error: unknown): boolean {
     // The class of the second, of a connection that was not to be had in time, is not exported.
     return error instanceof MongoNetworkTimeoutError || (error as Error).name === 'MongoWaitQueueTimeoutError'
   }
-  return [...error.reason?.servers.values() ?? []].some(server => server.error instanceof MongoNetworkTimeoutError)
+  return [...error.reason?.servers.values() ?? []].some(({ error, type }) => (
+    error instanceof MongoNetworkTimeoutError || (error === null && type === 'Unknown')
+  ))
 }

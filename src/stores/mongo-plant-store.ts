@@ -1,6 +1,6 @@
 import { MongoClient, type Collection, type Db, type MongoClientOptions } from 'mongodb'
 import { connectionFault } from './mongo-connection-fault.js'
-import { MongoWriter, type PlantDocument } from './mongo-writer.js'
+import { MongoWriter, REPLIES, type PlantDocument } from './mongo-writer.js'
 import { StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
 import { SharedWrites } from './shared-writes.js'
 
@@ -71,7 +71,7 @@ class MongoPlantStore implements PlantStore {
     if (this.#wasClosed) throw new Error('the store is closed')
     try {
       await this.#connect()
-      await this.#plants.db.command({ ping: 1 }, { readPreference: 'primary', signal: AbortSignal.timeout(LONGEST_PING) })
+      await this.#plants.db.command({ ping: 1 }, { readPreference: 'primary', ...REPLIES, signal: AbortSignal.timeout(LONGEST_PING) })
     } catch (error) {
       throw new Error(connectionFault(error))
     }

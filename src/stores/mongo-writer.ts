@@ -24,6 +24,11 @@ interface InsertReply {
 const DUPLICATE_KEY = 11000
 /** Errors that say that the plant, or the service, will never be let in: nothing was written, and waiting does not help. */
 const REFUSALS = new Set([13 /* Unauthorized */, 18 /* AuthenticationFailed */, 121])
+/**
+ * How replies are read, whatever the client's own settings: numbers as numbers where they are exact, else as Long. With
+ * `useBigInt64` an error's topology version would hold a bigint, of which the driver's monitor dies, uncaught.
+ */
+export const REPLIES = { promoteValues: true, promoteLongs: true, useBigInt64: false } as const
 /** Milliseconds before the deadline at which a try is given up, so that its evidence is still told. */
 const END_OF_TRY = 50
 
@@ -90,7 +95,7 @@ export class MongoWriter implements BatchWriter {
         ordered: false,
         writeConcern: { w: 'majority', j: true },
         comment
-      }, { readPreference: 'primary', promoteValues: true, signal: limit.signal })
+      }, { readPreference: 'primary', ...REPLIES, signal: limit.signal })
       return await this.#judge(plants, reply as InsertReply, limit.signal)
     } catch (error) {
       // The driver throws an answer that holds a write concern error; what it says of each plant is in there.
@@ -126,9 +131,7 @@ export class MongoWriter implements BatchWriter {
       const documents = await this.#plants.find({ _id: { $in: ids } }, {
         readPreference: 'primary',
         readConcern: 'majority',
-        useBigInt64: true,
-        promoteLongs: true,
-        promoteValues: true,
+        ...REPLIES,
         signal
       }).toArray()
       found = new Map(documents.map(document => [String(document._id), document]))

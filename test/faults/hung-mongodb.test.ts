@@ -37,6 +37,10 @@ t.test('120 creates at once on a MongoDB that hangs: the surplus is refused at o
 
   await create()
   await burst()
+  const healthy = performance.now()
+  await burst()
+  // On a machine that is busy with other things 120 requests alone take their time.
+  const prompt = Math.max(100, 2 * (performance.now() - healthy))
   const before = await memory()
 
   for (let round = 1; round <= 2; round++) {
@@ -47,7 +51,7 @@ t.test('120 creates at once on a MongoDB that hangs: the surplus is refused at o
     t.equal(surplus.length, 80, 'more than QUEUE_LIMIT are refused')
     t.ok(surplus.every(({ retryAfter }) => retryAfter === '1'), 'with Retry-After')
     const slowest = Math.max(...surplus.map(({ took }) => took))
-    t.ok(slowest < 100, `in ${slowest.toFixed(1)} ms at the most`)
+    t.ok(slowest < prompt, `in ${slowest.toFixed(1)} ms at the most`)
     t.ok(rest.every(({ told }) => told === 50401), 'the others are told that it is open')
     const longest = Math.max(...rest.map(({ took }) => took))
     t.ok(longest >= STORE_TIMEOUT - 100 && longest < 2_500, `after ${longest.toFixed()} ms at the most`)

@@ -171,6 +171,7 @@ export const scenarios: Scenario[] = [
   { name: 'the read-back fails each time', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', answer({ code: 134 }), always), statuses: [504, 200] },
   { name: 'the read-back hangs each time', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', hang(), always), statuses: [504] },
   { name: 'the connection closes in the midst of the read-back', there: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', closeWithinReply()), statuses: [400, 200], again: [400, 200] },
+  { name: 'the read-back meets a step-down', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', stepDown({ electAfter: 300 })), statuses: [200, 200] },
   { name: 'the read-back finds nothing, once', there: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', findsNothing), statuses: [400], again: [400] },
   { name: 'the read-back finds nothing, each time', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', findsNothing, always), statuses: [504] },
 
@@ -179,7 +180,7 @@ export const scenarios: Scenario[] = [
     {
       name: `write concern error ${code}, rolled back at once`,
       fault: mongo => mongo.on('insert', writeConcernError({ code }), { times: 1 }),
-      meanwhile: async mongo => { await after(10); mongo.rollBack() },
+      meanwhile: async mongo => { await after(10); mongo.elect({ rollBack: true }) },
       statuses: [200, 200]
     },
     {

@@ -19,6 +19,7 @@ for (let i = 1; i <= times; i++) {
   const took = Math.round(performance.now() - start)
   const tally = await stop()
   console.log(`${i}: exit ${code} after ${took} ms, answers ${JSON.stringify([...tally.answers])}, cut ${tally.cut.length} ${[...new Set(tally.cut)]}, refused ${tally.refused}`)
+  if (tally.cut.length > 0) console.log(service.stdout, service.stderr)
   cut += tally.cut.length
   for (const end of ends) await end()
 }

@@ -1,0 +1,123 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { Clients } from './creating.js'
+import { ServiceUnderFault, TOKEN } from './service-under-fault.js'
+
+/** What the process used at one time. */
+interface Sample { seconds: number, megabytes: number, descriptors: number, creates: number }
+
+export interface SoakReport {
+  fullLoad: number
+  samples: Sample[]
+  /** MiB an hour, over the second half: at first the caches of the database and of V8 fill. */
+  slope: number
+  /** The standard error of the slope: within two of these it is noise. */
+  slopeError: number
+  descriptors: { least: number, most: number }
+  statuses: Record<string, number>
+}
+
+/**
+ * Runs the service at half of the load that it takes at most, and looks at its memory and its file descriptors.
+ * @param seconds of the soak, after the full load was measured for 5 s
+ */
+export async function soak ({ seconds, connections = 32, env = {}, tell = () => {} }: {
+  seconds: number, connections?: number, env?: Record<string, string>, tell?: (line: string) => void
+}): Promise<SoakReport> {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-soak-'))
+  const service = new ServiceUnderFault({ DATA_DIR: folder, ...env })
+  const clients = new Clients(TOKEN)
+  const counts: Record<string, number> = {}
+  let creates = 0
+  const count = () => {
+    for (const { status } of clients.told.splice(0)) {
+      counts[status] = (counts[status] ?? 0) + 1
+      creates++
+    }
+  }
+  try {
+    const address = await service.address()
+    const measured = Math.min(5, seconds / 4)
+    await clients.load(address, { connections, ms: measured * 1_000 })
+    count()
+    const fullLoad = creates / measured
+    tell(`full load: ${fullLoad.toFixed()} creates a second`)
+
+    const samples: Sample[] = []
+    const began = performance.now()
+    const elapsed = () => (performance.now() - began) / 1_000
+    const sampling = setInterval(() => {
+      count()
+      samples.push({ seconds: elapsed(), megabytes: residentMegabytes(service.pid), descriptors: descriptors(service.pid), creates })
+      if (samples.length % 10 === 0) tell(JSON.stringify(samples.at(-1)))
+    }, Math.max(200, seconds * 1_000 / 600))
+
+    // Each client waits for its own next turn, so that the whole is half of the full load.
+    const pace = connections / (fullLoad / 2) * 1_000
+    await Promise.all(Array.from({ length: connections }, async (_, client) => {
+      for (let turn = client / connections; elapsed() < seconds; turn++) {
+        const due = turn * pace - elapsed() * 1_000
+        if (due > 1) await sleep(due)
+        await clients.create(address)
+      }
+    }))
+    clearInterval(sampling)
+    count()
+    const later = samples.slice(Math.floor(samples.length / 2))
+    const open = later.map(sample => sample.descriptors)
+    return { fullLoad, samples, ...slopeOf(later), descriptors: { least: Math.min(...open), most: Math.max(...open) }, statuses: counts }
+  } finally {
+    clients.close()
+    await service.end('SIGTERM')
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** `RssAnon`: without the pages of the database file, which the kernel counts where they are mapped. */
+function residentMegabytes (pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1]) / 1_024
+}
+
+function descriptors (pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length
+}
+
+/** Least squares. */
+function slopeOf (samples: readonly Sample[]): { slope: number, slopeError: number } {
+  const n = samples.length
+  const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / n
+  const hours = samples.map(({ seconds }) => seconds / 3_600)
+  const x = mean(hours)
+  const y = mean(samples.map(({ megabytes }) => megabytes))
+  const spread = hours.reduce((sum, hour) => sum + (hour - x) ** 2, 0)
+  const slope = samples.reduce((sum, { megabytes }, i) => sum + ((hours[i] as number) - x) * (megabytes - y), 0) / spread
+  const rest = samples.reduce((sum, { megabytes }, i) => sum + (megabytes - y - slope * ((hours[i] as number) - x)) ** 2, 0)
+  return { slope, slopeError: Math.sqrt(rest / (n - 2) / spread) }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' }, connections: { type: 'string', default: '32' } } })
+  const { MONGODB_URL } = process.env
+  const report = await soak({
+    seconds: Number(values.minutes) * 60,
+    connections: Number(values.connections),
+    env: MONGODB_URL === undefined ? {} : { MONGODB_URL },
+    tell: console.log
+  })
+  const { fullLoad, samples, slope, slopeError, descriptors, statuses } = report
+  const { creates = 0, seconds = 1 } = samples.at(-1) ?? {}
+  console.log({
+    fullLoad: Math.round(fullLoad),
+    halfLoad: Math.round((creates - (samples[0]?.creates ?? 0)) / seconds),
+    megabytes: { first: samples[0]?.megabytes, half: samples[samples.length >> 1]?.megabytes, last: samples.at(-1)?.megabytes },
+    'slope, MiB an hour': `${slope.toFixed(1)} ± ${slopeError.toFixed(1)}`,
+    descriptors,
+    statuses
+  })
+  process.exit()
+}
