@@ -9,11 +9,11 @@ export interface StorePlace {
    * Makes another store of the same plants, not open yet, as another process or a later start has it. With it, plants are
    * looked for after the store was closed, and created on two stores at once.
    */
-  another?: () => PlantStore
+  another?: (() => PlantStore) | undefined
   /** Everything that is stored, by id, read past the store: fields that are not a plant's are found by it. */
-  stored?: () => StoredPlants | Promise<StoredPlants>
+  stored?: (() => StoredPlants | Promise<StoredPlants>) | undefined
   /** Takes the place away; called at the end of the check, when all its stores are closed. */
-  end?: () => unknown
+  end?: (() => unknown) | undefined
 }
 
 /** Plants by their ids. */

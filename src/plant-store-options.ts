@@ -2,19 +2,25 @@ import { BearerTokens } from './bearer-tokens.js'
 import type { Tokens } from './authenticate.js'
 import type { PlantStore } from './stores/plant-store.js'
 
-/** Options of the plugin. `prefix` and the like are Fastify's own. */
+/** Options of the plugin, beside Fastify's own `prefix` and `logLevel`. */
 export interface PlantStoreOptions {
-  /** Where plants go: `sqlitePlantStore(…)`, `mongoPlantStore(…)` or a store of your own. */
+  /**
+   * Where plants go: `sqlitePlantStore(…)`, `mongoPlantStore(…)` or a store of your own. One that is not open is opened by
+   * the plugin, and closed with the host.
+   */
   store: PlantStore
   /** Accepted bearer tokens, or a function that decides on each. */
   tokens: Tokens
   /** Bytes of a request body; 1,048,576 by default, 16,000,000 at most. */
-  bodyLimit?: number
+  bodyLimit?: number | undefined
   /** Milliseconds in which a create gets its answer, whatever the store does; 10,000 by default. */
-  storeTimeout?: number
+  storeTimeout?: number | undefined
   /** Creates that wait for the store at once; 10,000 by default. One more is answered 503. */
-  queueLimit?: number
+  queueLimit?: number | undefined
 }
+
+/** The same, with nothing left out. */
+export type CheckedOptions = { [Name in keyof PlantStoreOptions]-?: Exclude<PlantStoreOptions[Name], undefined> }
 
 /** Defaults and bounds of the limits. A MongoDB document holds 16 MiB, of which a body's plant may need all but a few bytes. */
 export const limits = {
@@ -27,7 +33,7 @@ export const limits = {
  * The options with their defaults.
  * @throws {TypeError} that names the option, what is wrong with it and what is allowed; never a token
  */
-export function checkedOptions (options: PlantStoreOptions): Required<PlantStoreOptions> {
+export function checkedOptions (options: PlantStoreOptions): CheckedOptions {
   const { store, tokens } = options
   if (typeof store?.create !== 'function') {
     throw new TypeError('plant-store: the option store must be a PlantStore, for example sqlitePlantStore({ path: \'plants.db\' })')

@@ -26,6 +26,12 @@ export async function serve (): Promise<void> {
   const log = createLogger(configuration, process.stdout)
   let running: Running | undefined = undefined as Running | undefined
   let metrics: Server | undefined
+  // While it starts, it may have read the files already: then they are read again when it runs.
+  let hangUps = 0
+  process.on('SIGHUP', () => {
+    hangUps++
+    if (running !== undefined) reload(running, madeToken, log)
+  })
 
   // Before anything is started: as the first process of a container this one would not hear a signal otherwise.
   closeWithGrace({
@@ -51,7 +57,7 @@ export async function serve (): Promise<void> {
 
   running = WORKERS > 1 ? await startWorkers(configuration, log) : await startService({ configuration, log })
   if (METRICS_PORT !== undefined) metrics = await serveMetrics(configuration.HOST, METRICS_PORT, running, log)
-  process.on('SIGHUP', () => { reload(running as Running, madeToken, log) })
+  if (hangUps > 0) reload(running, madeToken, log)
 
   const { address } = running
   const place = placeOf(configuration)

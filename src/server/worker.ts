@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import closeWithGrace from 'close-with-grace'
 import type { Configuration } from './configuration.js'
 import { longestEnd } from './longest-end.js'
@@ -54,6 +55,8 @@ export function runWorker (): void {
   // any of them is the same as the first.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => { end() })
   process.on('SIGHUP', () => {})
+  // The first process is gone, and the port with it.
+  cluster.worker?.on('error', () => process.exit(1))
   tell({ kind: 'here' })
 }
 

@@ -232,14 +232,14 @@ t.test('no message of a fault quotes a plant', async t => {
 
 t.test('a server that hangs is not ready, and a create is told by its deadline', async t => {
   const mongo = await ScriptedMongo.start(t)
-  const store = mongoPlantStore({ url: mongo.url, storeTimeout: 600 }) as Required<PlantStore>
+  const store = mongoPlantStore({ url: mongo.url, storeTimeout: 2_000 }) as Required<PlantStore>
   t.teardown(() => store.close())
   await store.open()
   await store.ready()
   mongo.on('insert', hang(), { times: 100 })
   const start = performance.now()
-  t.type(await failure(store, 900), PlantPerhapsStored)
-  t.ok(performance.now() - start < 1_800)
+  t.type(await failure(store, 2_500), PlantPerhapsStored)
+  t.ok(performance.now() - start < 5_000)
 })
 
 t.test('why MongoDB was not reached is told in one line', async t => {
