@@ -33,6 +33,8 @@ export async function drain (servers: readonly Server[], { patience, together }:
   await together?.('closed')
   for (const gate of gates) gate.release()
   await Promise.race([closed, sleep(patience, undefined, { ref: false })])
+  // What is left has nothing under way, or never sent anything.
+  if (gates.every(gate => gate.isQuiet())) for (const server of servers) server.closeAllConnections()
 }
 
 async function quiet (gates: readonly Gate[]): Promise<void> {

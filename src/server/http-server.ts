@@ -21,6 +21,8 @@ export function createHttpServer (handler: RequestListener, tls: TlsPair | undef
   const server = tls === undefined
     ? http.createServer(settings, handler)
     : https.createServer({ ...settings, ...secureContext(tls), handshakeTimeout: 10_000 }, handler)
+  // Node drops what is over 2,000 in silence, which could be a second Authorization. maxHeaderSize bounds them.
+  server.maxHeadersCount = 0
   return server.on('clientError', refuseConnection)
 }
 
