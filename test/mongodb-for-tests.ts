@@ -1,12 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 import t from 'tap'
+import { closedPort } from './lasting-port.js'
 
 /** The MongoDB of a test file, or why it has none. */
 export type MongodbForTests = { url: string, missing?: never } | { url?: never, missing: string }
@@ -95,7 +95,7 @@ async function download (): Promise<string | undefined> {
 
 async function start (program: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-mongod-'))
-  const port = await freePort()
+  const port = await closedPort()
   const server = spawn(program, ['--dbpath', folder, '--port', String(port), '--bind_ip', '127.0.0.1'], { stdio: 'ignore' })
   t.teardown(async () => {
     await end(server)
@@ -111,15 +111,6 @@ async function end (server: ChildProcess): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   server.kill('SIGKILL')
   await once(server, 'exit')
-}
-
-async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** A connection string for one database of the MongoDB at a URL, with the rights that the URL has. */

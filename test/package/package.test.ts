@@ -11,7 +11,8 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const folder = join(compiledProgram(), '../../..')
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const run = promisify(execFile)
-const bare = { cwd: folder, env: { ...process.env, NODE_OPTIONS: '' } }
+// Compiled files would count as sources of their own in the tests' coverage.
+const bare = { cwd: folder, env: { PATH: process.env.PATH, HOME: process.env.HOME } }
 
 async function evaluate (code: string, ...options: string[]): Promise<unknown> {
   return JSON.parse((await run(process.execPath, [...options, '-e', code], bare)).stdout)
@@ -49,9 +50,10 @@ t.test('what only the server needs is not loaded when it is embedded', async t =
   const modules = JSON.parse(stdout) as string[]
   t.ok(modules.some(url => url.endsWith('/dist/index.js')) && modules.some(url => url.endsWith('/fastify/fastify.js')), 'it sees what is loaded')
   t.strictSame(modules.filter(url => url.includes('/dist/server/')), [])
-  const used = ['fastify', '@fastify/bearer-auth', '@fastify/type-provider-typebox', '@photostructure/sqlite', '@sinclair/typebox', 'mongodb', 'secure-json-parse']
+  // pino is Fastify's too.
+  const used = ['fastify', 'pino', '@fastify/bearer-auth', '@fastify/type-provider-typebox', '@photostructure/sqlite', '@sinclair/typebox', 'mongodb', 'secure-json-parse']
   for (const name of Object.keys(manifest.dependencies)) {
-    if (!used.includes(name)) t.strictSame(modules.filter(url => url.includes(`/node_modules/${name}/`) && !/\/node_modules\/pino\//.test(url)), [], name)
+    if (!used.includes(name)) t.strictSame(modules.filter(url => url.includes(`/node_modules/${name}/`)), [], name)
   }
 })
 
@@ -69,5 +71,5 @@ t.test('what package.json points at is there, and the command starts as one', as
   for (const path of paths) t.ok(existsSync(join(folder, path)), path)
   t.match(readFileSync(join(folder, bin['plant-store']), 'utf8'), /^#!\/usr\/bin\/env node\n/)
   t.equal(exports['.'].types, './dist/index.d.ts')
-  t.equal(engines.node, '^20.19.0 || ^22.13.0 || >=24.0.0', 'require() of an ES module, and node:sqlite without a flag')
+  t.equal(engines.node, '^20.19.0 || ^22.12.0 || >=24.0.0', 'those that can require() an ES module')
 })

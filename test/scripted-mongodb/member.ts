@@ -1,5 +1,7 @@
 import type { Document } from 'bson'
+import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
+import { listenOnLastingPort } from '../lasting-port.js'
 import type { CommandError } from './command-error.js'
 import { Connection } from './connection.js'
 import { Cursors } from './cursors.js'
@@ -44,9 +46,8 @@ export class Member {
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))
     })
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject).listen(port, '127.0.0.1', resolve)
-    })
+    if (port === 0) await listenOnLastingPort(server)
+    else await once(server.listen(port, '127.0.0.1'), 'listening')
     this.#port = (server.address() as AddressInfo).port
   }
 

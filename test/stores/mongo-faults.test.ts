@@ -1,10 +1,9 @@
-import { createServer, type AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { Long, MongoClient, MongoServerSelectionError, type Document, type TopologyDescription } from 'mongodb'
 import t, { type Test } from 'tap'
 import { connectionFault } from '../../src/stores/mongo-connection-fault.js'
 import { mongoPlantStore, type MongoPlantStoreOptions } from '../../src/stores/mongo-plant-store.js'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
+import { closedPort } from '../lasting-port.js'
 import {
   answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, hang, shardFailure, unreplicated, writeConcernError, writeErrors
 } from '../scripted-mongodb/cues.js'
@@ -83,10 +82,7 @@ t.test('what cannot be used is refused at once, without credentials', async t =>
 })
 
 t.test('an unreachable server is told with its address and the real reason, without credentials, and surely nothing is stored', async t => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
+  const port = await closedPort()
   const store = mongoPlantStore({ url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 500 }) as Required<PlantStore>
   t.teardown(() => store.close())
   t.equal(await store.open(), true, 'it may come later')
