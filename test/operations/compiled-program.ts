@@ -9,13 +9,13 @@ const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.
 
 /**
  * The program, compiled from src as it is now: dozens of processes start in these tests, each of which would take
- * seconds to compile it for itself. It lies in .tap, once for each state of the sources.
+ * seconds to compile it for itself. It lies in node_modules, once for each state of the sources.
  */
 export function compiledProgram (): string {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter(path => path.endsWith('.ts')).sort()
     .map(path => [path, readFileSync(join(root, 'src', path), 'utf8')] as const)
   const state = createHash('sha256').update(JSON.stringify(sources)).digest('hex').slice(0, 16)
-  const folder = join(root, '.tap', 'operations', state)
+  const folder = join(root, 'node_modules/.cache/plant-store', state)
   if (!existsSync(folder)) {
     const making = `${folder}.${process.pid}`
     for (const [path, source] of sources) {

@@ -63,7 +63,7 @@ interface Test {
 /** A folder that goes with the test. */
 export function testFolder (t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-operations-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
   return folder
 }
 
