@@ -26,7 +26,7 @@ const app = await buildServer({
   store,
   tokens: [token],
   health: new Health(store),
-  log: createLogger({ LOG_LEVEL: 'info', ACCESS_LOG: false }, process.stdout)
+  log: await createLogger({ LOG_LEVEL: 'info', ACCESS_LOG: false }, process.stdout)
 })
 await app.listen({ port: 0, host: '127.0.0.1' })
 announce((app.server.address() as AddressInfo).port)

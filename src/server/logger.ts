@@ -1,5 +1,4 @@
 import { destination, pino, type Logger } from 'pino'
-import { PinoPretty } from 'pino-pretty'
 import type { Configuration } from './configuration.js'
 
 /** Milliseconds after which a line is written that fills no buffer. */
@@ -12,8 +11,11 @@ const FLUSH = 100
  * below 4,096 bytes, which a pipe takes whole (POSIX, PIPE_BUF): lines of several processes do not mix. At the end of
  * the process what is left is written.
  */
-export function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }): Logger {
-  if (output.isTTY) return pino({ level }, PinoPretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true }))
+export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }): Promise<Logger> {
+  if (output.isTTY) {
+    const { PinoPretty } = await import('pino-pretty')
+    return pino({ level }, PinoPretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true }))
+  }
   if (!ACCESS_LOG) return pino({ level })
   const lines = destination({ fd: output.fd, sync: true, minLength: 3_500, maxWrite: 4_096 } as object)
   setInterval(() => { lines.flush() }, FLUSH).unref()

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { BearerTokens } from '../bearer-tokens.js'
 import { StoreUnusable, type PlantStore } from '../stores/plant-store.js'
-import { buildServer } from './build-server.js'
 import type { Configuration } from './configuration.js'
 import { drain, type DrainOptions } from './drain.js'
 import { EventLoopLag } from './event-loop-lag.js'
@@ -30,8 +29,9 @@ export interface ServiceOptions {
  */
 export async function startService ({ configuration, log, together }: ServiceOptions): Promise<Running> {
   const { HOST, PORT, METRICS_PORT, ACCESS_TOKENS = [], tls } = configuration
-  const plain = storeOf(configuration)
-  await opened(plain)
+  const plain = await storeOf(configuration)
+  // Fastify is loaded while the store opens.
+  const [{ buildServer }] = await Promise.all([import('./build-server.js'), opened(plain)])
   const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics.js')).Metrics()
   const store = metrics?.watch(plain) ?? plain
   const eventLoop = new EventLoopLag()

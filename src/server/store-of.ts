@@ -1,7 +1,5 @@
 import { join, resolve } from 'node:path'
-import { mongoPlantStore } from '../stores/mongo-plant-store.js'
 import type { PlantStore } from '../stores/plant-store.js'
-import { sqlitePlantStore } from '../stores/sqlite-plant-store.js'
 import { ConfigurationError, type Configuration } from './configuration.js'
 
 interface Place {
@@ -15,11 +13,15 @@ export function databaseFile (dataDir: string): string {
 }
 
 /**
- * Makes the store that the configuration names.
+ * Makes the store that the configuration names; the other one, and its driver, is not loaded.
  * @throws {ConfigurationError}
  */
-export function storeOf ({ MONGODB_URL, DATA_DIR, STORE_TIMEOUT }: Place & Pick<Configuration, 'STORE_TIMEOUT'>): PlantStore {
-  if (MONGODB_URL === undefined) return sqlitePlantStore({ path: databaseFile(DATA_DIR) })
+export async function storeOf ({ MONGODB_URL, DATA_DIR, STORE_TIMEOUT }: Place & Pick<Configuration, 'STORE_TIMEOUT'>): Promise<PlantStore> {
+  if (MONGODB_URL === undefined) {
+    const { sqlitePlantStore } = await import('../stores/sqlite-plant-store.js')
+    return sqlitePlantStore({ path: databaseFile(DATA_DIR) })
+  }
+  const { mongoPlantStore } = await import('../stores/mongo-plant-store.js')
   try {
     return mongoPlantStore({ url: MONGODB_URL, storeTimeout: STORE_TIMEOUT })
   } catch (error) {

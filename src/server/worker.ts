@@ -18,7 +18,7 @@ export function runWorker (): void {
   const waiting = new Map<Point, () => void>()
 
   async function start (configuration: Configuration): Promise<void> {
-    const log = createLogger(configuration, process.stdout)
+    const log = await createLogger(configuration, process.stdout)
     try {
       running = await startService({ configuration, log, together })
     } catch (error) {
