@@ -2,5 +2,5 @@ import neostandard from 'neostandard'
 
 export default neostandard({
   ts: true,
-  ignores: ['dist', '.tap', 'node_modules', 'bench/results']
+  ignores: ['dist', 'build', '.tap', 'node_modules', 'bench/results']
 })

@@ -11,7 +11,7 @@ export interface ForkedLoad {
 
 /** A load process of its own, for one job. It starts while its caller starts the server. */
 export function forkedLoad (pin?: number): ForkedLoad {
-  const { child, stop } = forkModule(new URL('load-process.ts', import.meta.url), pin)
+  const { child, stop } = forkModule(new URL('load-process.js', import.meta.url), pin)
   const isReady = new Promise<void>((resolve) => { child.once('message', () => resolve()) })
   const failed = new Promise<never>((_resolve, reject) => {
     child.once('error', reject)

@@ -135,7 +135,7 @@ async function measureInsertMany (bench: Bench): Promise<Round> {
   const folder = inFolder(bench.folder, 'insert-many-')
   const mongo = await mongoTarget(bench.mongodb, folder, undefined)
   const words = [mongo.url, String(bench.warmUp), String(bench.duration)]
-  const { child, stop } = forkModule(new URL('insert-many-loop.ts', import.meta.url), undefined, words)
+  const { child, stop } = forkModule(new URL('insert-many-loop.js', import.meta.url), undefined, words)
   try {
     return await new Promise<Round>((resolve, reject) => {
       child.on('message', (found: Round) => resolve(found))

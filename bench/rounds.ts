@@ -47,7 +47,7 @@ async function prefillAll (specs: readonly Spec[], bench: Bench, told: Progress)
       const server = await runServer(service, { token: bench.token, folder: bench.folder, databaseFile, environment: bench.environment })
       await server.stop()
     }
-    const { child, stop } = forkModule(new URL('prefill-process.ts', import.meta.url), undefined, [databaseFile, String(plants)])
+    const { child, stop } = forkModule(new URL('prefill-process.js', import.meta.url), undefined, [databaseFile, String(plants)])
     child.on('message', (done) => told.line(`${Number(done).toLocaleString('en')} of ${plants.toLocaleString('en')} plants`))
     try {
       const code = await new Promise((resolve) => child.once('exit', resolve))

@@ -5,8 +5,8 @@ import t from 'tap'
 
 t.test('in random sequences of creates and faults, no store contradicts the model', async t => {
   // In a process without tap's hooks, which would make it four times as slow. Its seed is another one each time.
-  const script = fileURLToPath(new URL('random-faults.ts', import.meta.url))
-  const child = spawn('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, '--import=tsx', script, '--sequences', '200', '--lanes', '12', '--sqlite', '15'])
+  const script = fileURLToPath(new URL('random-faults.js', import.meta.url))
+  const child = spawn('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, script, '--sequences', '200', '--lanes', '12', '--sqlite', '15'])
   let told = ''
   child.stdout.on('data', text => { told += text })
   child.stderr.on('data', text => { told += text })

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
+import { mongoPlantStore, sqlitePlantStore } from '../../src/index.js'
 import type { CreateOutcome, PlantStore } from '../../src/stores/plant-store.js'
 import type { Cue } from '../scripted-mongodb/cue.js'
 import {
@@ -334,15 +335,12 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   })
   const seed = Number(values.seed)
   console.log(`seed ${seed}`)
-  // Compiled: under tsx alone a worker thread does not find its source.
-  const { compiledProgram } = await import('../operations/compiled-program.js')
-  const stores = await import(new URL('../index.js', `file://${compiledProgram()}`).href) as typeof import('../../src/index.js')
   const played = await playRandomSequences({
     sequences: Number(values.sequences),
     lanes: Number(values.lanes),
     seed,
     sqliteShare: Number(values.sqlite),
-    stores: { mongo: url => stores.mongoPlantStore({ url, storeTimeout: STORE_TIMEOUT }), sqlite: path => stores.sqlitePlantStore({ path }) },
+    stores: { mongo: url => mongoPlantStore({ url, storeTimeout: STORE_TIMEOUT }), sqlite: path => sqlitePlantStore({ path }) },
     tell: console.log
   }).catch((error: Error) => {
     console.error(error.message)

@@ -1,10 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { compiledProgram } from '../operations/compiled-program.js'
+import { program } from '../project.js'
 
 export const TOKEN = 'a-token-for-the-faults'
-
-let program: string | undefined
 
 /** The service as a process of its own, as it was built, or else compiled from the sources as they are now. */
 export class ServiceUnderFault {
@@ -15,7 +13,6 @@ export class ServiceUnderFault {
 
   /** Has these variables and no others; `env` sees to that, as tap would add a hook that makes some signals deadly. */
   constructor (env: Record<string, string>) {
-    program ??= process.env.PLANT_STORE_MAIN ?? compiledProgram()
     const variables = Object.entries({ PATH: process.env.PATH, PORT: '0', ACCESS_TOKENS: TOKEN, ...env }).map(([name, value]) => `${name}=${value}`)
     this.child = spawn('env', ['-i', ...variables, process.execPath, program], { stdio: ['ignore', 'pipe', 'pipe'] })
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })

@@ -3,11 +3,10 @@ import { once } from 'node:events'
 import { chmodSync, closeSync, copyFileSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { sqlitePlantStore } from '../../src/stores/sqlite-plant-store.js'
-import { compiledProgram } from '../operations/compiled-program.js'
+import { program, projectFile } from '../project.js'
 import { testFolder } from '../operations/start-service.js'
 import { buildService, type Service } from '../service.js'
 import { openSqlite, plantsInFile } from '../sqlite-file.js'
@@ -119,7 +118,7 @@ for (const kind of ['write', 'sync']) {
     const folder = testFolder(t)
     const library = join(folder, 'failing-writes.so')
     try {
-      execFileSync('gcc', ['-shared', '-fPIC', '-o', library, fileURLToPath(new URL('failing-writes.c', import.meta.url)), '-ldl'], { stdio: 'pipe' })
+      execFileSync('gcc', ['-shared', '-fPIC', '-o', library, projectFile('test/faults/failing-writes.c'), '-ldl'], { stdio: 'pipe' })
     } catch {
       return t.comment('skipped: there is no gcc here')
     }
@@ -201,7 +200,7 @@ t.test('the worker thread dies, again and again, in the midst of batches', async
   let last = 0
   let killed = 0
   const over = () => killed === 4
-  const clients = Array.from({ length: 16 }, async () => { // eslint-disable-line no-unmodified-loop-condition
+  const clients = Array.from({ length: 16 }, async () => {
     while (!over()) {
       const id = ++last
       const { statusCode } = await create({ id, name: `plant ${id}` })
@@ -308,7 +307,7 @@ t.test('a folder that this user may not write ends the start, in one line', asyn
   const folder = testFolder(t)
   chmodSync(folder, 0o555)
   const root = process.getuid?.() === 0
-  const child = spawn(process.execPath, [compiledProgram()], {
+  const child = spawn(process.execPath, [program], {
     env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: TOKEN }, stdio: ['ignore', 'ignore', 'pipe'], ...(root && { uid: 65_534, gid: 65_534 })
   })
   let stderr = ''

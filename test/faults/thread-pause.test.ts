@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { ThreadPause } from '../../src/stores/thread-pause.js'
-import { compiledProgram } from '../operations/compiled-program.js'
+import { compiledPackage } from '../project.js'
 import { plantsInFile } from '../sqlite-file.js'
 
 t.test('a thread that was stopped begins nothing any more', async t => {
@@ -35,7 +35,7 @@ t.test('who stops a thread waits for what it does', async t => {
 })
 
 t.test('a process that exits in the midst of writing has the exit code that it chose, and loses nothing that was acknowledged', async t => {
-  const store = pathToFileURL(join(compiledProgram(), '../../stores/sqlite-plant-store.js')).href
+  const store = pathToFileURL(join(compiledPackage, 'src/stores/sqlite-plant-store.js')).href
   const folder = t.testdir()
   for (let turn = 0; turn < 4; turn++) {
     const path = join(folder, `${turn}.db`)

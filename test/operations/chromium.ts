@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -22,11 +23,15 @@ export class Page {
       '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
       '--disable-component-update', '--disable-sync', '--window-size=1200,1600', `--user-data-dir=${join(folder, 'profile')}`, '--remote-debugging-pipe'
     ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] })
-    t.teardown(async () => {
-      child.kill('SIGKILL')
-      await new Promise(resolve => child.once('close', resolve))
-    })
     const page = new Page(child.stdio[3] as Writable, child.stdio[4] as Readable)
+    t.teardown(async () => {
+      // Of its own accord: a killed one leaves processes behind that still write into the folder.
+      const closed = once(child, 'close')
+      const patience = setTimeout(() => child.kill('SIGKILL'), 10_000)
+      page.#call('Browser.close').catch(() => {})
+      await closed
+      clearTimeout(patience)
+    })
     const { targetId } = await page.#call('Target.createTarget', { url: 'about:blank' })
     page.#session = (await page.#call('Target.attachToTarget', { targetId, flatten: true })).sessionId
     await page.#call('Network.enable')

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { chromiumPath, Page } from './chromium.js'
+import { projectFile } from '../project.js'
 import { startService, token } from './start-service.js'
 
 t.test('in a browser one can authorise, create a plant and see the 200, without any network', {
@@ -26,7 +26,7 @@ t.test('in a browser one can authorise, create a plant and see the 200, without 
   await page.when('(document.querySelector(".live-responses-table").scrollIntoView({ block: "end" }), true)')
   const png = await page.screenshot()
   t.same([...png.subarray(1, 4)], [...Buffer.from('PNG')])
-  const folder = fileURLToPath(new URL('../../.tap/screenshots/', import.meta.url))
+  const folder = projectFile('.tap/screenshots/')
   mkdirSync(folder, { recursive: true })
   writeFileSync(`${folder}docs.png`, png)
 })

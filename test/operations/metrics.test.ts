@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { projectFile } from '../project.js'
 import { create, startService } from './start-service.js'
 
 const text = async (port: unknown) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
@@ -9,7 +10,7 @@ t.test('the dashboard uses exactly the names that are measured', async t => {
   const { port } = await service.logged('metrics at port')
   await create(service.address)
   const measured = new Set((await text(port)).match(/^[a-z]\w+(?=[{ ])/gm))
-  const dashboard = readFileSync(new URL('../../src/server/operations/grafana-dashboard.json', import.meta.url), 'utf8')
+  const dashboard = readFileSync(projectFile('src/server/operations/grafana-dashboard.json'), 'utf8')
   const panels = (JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] }).panels
   const used = panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => expr.match(/\b(?:http|plant_store|process|nodejs)_\w+/g) ?? []))
   t.ok(used.length > 12)

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { MongoClient } from 'mongodb'
 import t from 'tap'
 import { SqlitePlantsTable } from '../../src/stores/sqlite-plants-table.js'
+import { program } from '../project.js'
 import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
 import { Program, run, testFolder, token } from './start-service.js'
 
@@ -95,8 +96,7 @@ t.test('on a terminal there is a bar', { skip: process.platform !== 'linux' && '
   const mongo = await ScriptedMongo.start(t)
   const folder = testFolder(t)
   await fill(folder, hard)
-  const main = process.env.PLANT_STORE_MAIN ?? (await import('./compiled-program.js')).compiledProgram()
-  const child = spawn('script', ['-qec', `${process.execPath} ${main} migrate`, '/dev/null'], {
+  const child = spawn('script', ['-qec', `${process.execPath} ${program} migrate`, '/dev/null'], {
     env: { PATH: process.env.PATH, DATA_DIR: folder, MONGODB_URL: mongo.url }, cwd: fileURLToPath(new URL('.', import.meta.url))
   })
   let text = ''

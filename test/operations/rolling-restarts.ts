@@ -1,7 +1,7 @@
 /*
  * Ends the service again and again under load, and counts the requests that were sent and got no answer:
  *
- *   node --import=tsx test/operations/rolling-restarts.ts [times] [workers]
+ *   npm run compile && node build/test/operations/rolling-restarts.js [times] [workers]
  */
 import { closedLoopClients } from './closed-loop-clients.js'
 import { startService, token } from './start-service.js'

@@ -3,12 +3,9 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { compiledProgram } from './compiled-program.js'
+import { program } from '../project.js'
 
 export const token = 'operations-test-token'
-
-/** `PLANT_STORE_MAIN` names another, for example the one that was built. */
-const main = process.env.PLANT_STORE_MAIN ?? compiledProgram()
 
 export interface Ended {
   code: number | null
@@ -25,7 +22,7 @@ export class Program {
   stderr = ''
 
   constructor (args: readonly string[], env: NodeJS.ProcessEnv, { detached = false, preload = [] as string[] } = {}) {
-    this.child = spawn(process.execPath, [...preload, main, ...args], {
+    this.child = spawn(process.execPath, [...preload, program, ...args], {
       // Compiled files would count as sources of their own in the tests' coverage.
       env: { PATH: process.env.PATH, _TAPJS_PROCESSINFO_COVERAGE_: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe'], detached
     })
@@ -70,12 +67,12 @@ export function testFolder (t: Test): string {
 /** Starts the service on a free port and waits until it is ready. */
 export async function startService (t: Test, env: NodeJS.ProcessEnv = {}, options: { preload?: string[] } = {}): Promise<Program & { address: string, folder: string }> {
   const folder = testFolder(t)
-  const program = new Program([], { PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: env.ACCESS_TOKENS_FILE ? undefined : token, ...env }, options)
+  const service = new Program([], { PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: env.ACCESS_TOKENS_FILE ? undefined : token, ...env }, options)
   t.teardown(async () => {
-    program.child.kill('SIGKILL')
-    await program.ended
+    service.child.kill('SIGKILL')
+    await service.ended
   })
-  return Object.assign(program, { folder, address: await program.ready() })
+  return Object.assign(service, { folder, address: await service.ready() })
 }
 
 /** Runs the program to its end. */

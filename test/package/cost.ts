@@ -1,5 +1,5 @@
 /**
- * What the plugin costs its host: `npx tsx test/package/cost.ts [--rounds 5] [--seconds 3]`. Its figures mean something on a
+ * What the plugin costs its host: `npm run compile && node build/test/package/cost.js [--rounds 5] [--seconds 3]`. Its figures mean something on a
  * machine that is quiet.
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
@@ -10,12 +10,11 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { median, ratio } from '../../bench/statistics.js'
-import { compiledProgram } from '../operations/compiled-program.js'
+import { compiledPackage as cwd } from '../project.js'
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '3' } } })
 const rounds = Number(values.rounds)
 const seconds = Number(values.seconds)
-const cwd = join(compiledProgram(), '../../..')
 const file = join(tmpdir(), `plant-store-cost-${process.pid}.db`)
 
 /** The time and memory of what a host does, once in a process of its own; `plant-store` is found by its name. */

@@ -1,15 +1,12 @@
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { compiledProgram } from '../operations/compiled-program.js'
+import { compiledPackage as folder, projectFile } from '../project.js'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
 /** The package as it is compiled. Here it is also found by its name, as in a host's node_modules. */
-const folder = join(compiledProgram(), '../../..')
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const manifest = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))
 const run = promisify(execFile)
 // Compiled files would count as sources of their own in the tests' coverage.
 const bare = { cwd: folder, env: { PATH: process.env.PATH, HOME: process.env.HOME } }
@@ -45,7 +42,7 @@ t.test('nothing else can be imported', async t => {
 
 t.test('what only the server needs is not loaded when it is embedded', async t => {
   const script = join(folder, `embedded-modules-${process.pid}.mjs`)
-  cpSync(join(root, 'test/package/embedded-modules.mjs'), script)
+  cpSync(projectFile('test/package/embedded-modules.mjs'), script)
   const { stdout } = await run(process.execPath, [script], bare)
   const modules = JSON.parse(stdout) as string[]
   t.ok(modules.some(url => url.endsWith('/dist/index.js')) && modules.some(url => url.endsWith('/fastify/fastify.js')), 'it sees what is loaded')

@@ -2,20 +2,18 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
-import { compiledProgram } from '../operations/compiled-program.js'
+import { compiledPackage, projectFile } from '../project.js'
 import { startService, token } from '../operations/start-service.js'
 import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from '../sqlite-file.js'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
-const readme = readFileSync(join(root, 'README.md'), 'utf8')
+const readme = readFileSync(projectFile('README.md'), 'utf8')
 const blocks = [...readme.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, language, text]) => ({ language, text: text as string }))
 const programs = blocks.filter(({ language }) => language === 'ts').map(({ text }) => text)
-const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))
 const authorization = 'Bearer an-access-token-of-yours'
 const run = promisify(execFile)
 
@@ -28,7 +26,7 @@ function program (text: string): string {
 
 /** Writes a program as it would be compiled, into a folder of its own where `plant-store` is found; returns its path. */
 function compiled (t: Test, code: string): string {
-  const folder = join(compiledProgram(), '../../..', `readme-${process.pid}-${t.name.replace(/\W+/g, '-')}`)
+  const folder = join(compiledPackage, `readme-${process.pid}-${t.name.replace(/\W+/g, '-')}`)
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   mkdirSync(folder, { recursive: true })
   const path = join(folder, 'host.mjs')

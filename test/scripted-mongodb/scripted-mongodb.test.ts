@@ -373,9 +373,9 @@ t.test('the wire protocol: pieces, checksums, sequences, silence and nonsense', 
 })
 
 t.test('the command prints its URL first and ends when its parent does', async (t) => {
-  const main = fileURLToPath(new URL('main.ts', import.meta.url))
+  const main = fileURLToPath(new URL('main.js', import.meta.url))
   for (const end of ['SIGTERM', 'stdin'] as const) {
-    const child = spawn(process.execPath, ['--import=tsx', main, '--as', 'mongos', '--delay', '1'], {
+    const child = spawn(process.execPath, [main, '--as', 'mongos', '--delay', '1'], {
       stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, _TAPJS_PROCESSINFO_COVERAGE_: '0' }
     })
     const [line] = await once(child.stdout.setEncoding('utf8'), 'data')

@@ -1,11 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { EnvironmentSchema } from '../../src/server/configuration.js'
-import { compiledProgram } from '../operations/compiled-program.js'
-
-const main = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url))
+import { program } from '../project.js'
 
 /** The service as a process of its own, as `npm start` runs it. */
 export class ServiceProcess {
@@ -17,13 +14,11 @@ export class ServiceProcess {
 
   /**
    * Starts it with these variables and none of the test's own; killed after the test.
-   * @param counted from the sources, with the loaders of the test itself, so that tap counts their coverage; the compiled
-   *   program starts ten times as fast
+   * @param counted so that tap counts their coverage; without, the program starts faster
    */
   constructor (t: Test, env: NodeJS.ProcessEnv, { counted = false } = {}) {
-    const program = counted ? [...process.execArgv, main] : [compiledProgram()]
     const coverage = counted ? {} : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
-    this.child = spawn(process.execPath, program, { env: { ...neutral(process.env), ...coverage, PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.child = spawn(process.execPath, [program], { env: { ...neutral(process.env), ...coverage, PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
     this.#exit = once(this.child, 'close').then(([code, signal]) => ({ code, signal }))
