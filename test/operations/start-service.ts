@@ -23,8 +23,7 @@ export class Program {
 
   constructor (args: readonly string[], env: NodeJS.ProcessEnv, { detached = false, preload = [] as string[] } = {}) {
     this.child = spawn(process.execPath, [...preload, program, ...args], {
-      // Compiled files would count as sources of their own in the tests' coverage.
-      env: { PATH: process.env.PATH, _TAPJS_PROCESSINFO_COVERAGE_: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe'], detached
+      env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'], detached
     })
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })

@@ -204,7 +204,7 @@ class FaultyBinding {
         }
       }
     }
-    const module = await t.mockImport<typeof import('../../src/stores/sqlite-plants-table.js')>('../../src/stores/sqlite-plants-table.js', {
+    const module = await t.mockImport<typeof import('../../src/stores/sqlite-plants-table.js')>(new URL('../../src/stores/sqlite-plants-table.js', import.meta.url).href, {
       '@photostructure/sqlite': exports, 'node:sqlite': exports
     })
     return module.SqlitePlantsTable
