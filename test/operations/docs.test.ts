@@ -7,7 +7,7 @@ import { startService, token } from './start-service.js'
 t.test('in a browser one can authorise, create a plant and see the 200, without any network', {
   skip: chromiumPath === undefined && 'there is no Chromium here: apt-get install chromium, or set CHROMIUM to its path'
 }, async t => {
-  const service = await startService(t)
+  const service = await startService(t, {}, { counted: true })
   const page = await Page.open(t, `${service.address}/docs`)
   await page.click('.btn.authorize')
   await page.type('.auth-container input', token)

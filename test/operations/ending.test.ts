@@ -26,7 +26,7 @@ for (const WORKERS of ['1', '2']) {
 }
 
 t.test('while it ends, it is not ready, and says why', async t => {
-  const service = await startService(t)
+  const service = await startService(t, {}, { counted: true })
   service.child.kill('SIGINT')
   await service.logged('SIGINT: answers what has come')
   const ready = await fetch(`${service.address}/health/ready`)
@@ -60,7 +60,7 @@ for (const WORKERS of ['1', '2']) {
 t.test('a fault that nothing catches is logged, what has come is answered, and the exit code says so', async t => {
   // Thrown half a second after SIGUSR1, with a create on its way.
   const source = 'process.on("SIGUSR1", () => { setTimeout(() => { throw new Error("made by the test") }, 100) })'
-  const service = await startService(t, {}, { preload: ['--import', `data:text/javascript,${encodeURIComponent(source)}`] })
+  const service = await startService(t, {}, { counted: true, preload: ['--import', `data:text/javascript,${encodeURIComponent(source)}`] })
   const stop = closedLoopClients(service.address, 8, token)
   service.child.kill('SIGUSR1')
   const { code } = await service.ended
@@ -75,7 +75,7 @@ t.test('a port that is taken is told in one line', async t => {
   const first = await startService(t)
   const { port } = new URL(first.address)
   for (const WORKERS of ['1', '2']) {
-    const { code, stderr } = await run([], { PORT: port, DATA_DIR: first.folder, ACCESS_TOKENS: token, WORKERS })
+    const { code, stderr } = await run([], { PORT: port, DATA_DIR: first.folder, ACCESS_TOKENS: token, WORKERS }, { counted: true })
     t.equal(code, 1)
     t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}\n$`))
   }

@@ -2,7 +2,7 @@ import t from 'tap'
 import { create, startService, token } from './start-service.js'
 
 t.test('ACCESS_LOG writes one line a request, with the trace and without secrets, and loses none at the end', async t => {
-  const service = await startService(t, { ACCESS_LOG: 'true', WORKERS: '2' })
+  const service = await startService(t, { ACCESS_LOG: 'true', WORKERS: '2' }, { counted: true })
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
   await fetch(`${service.address}/plants?access_token=${token}`, {
     method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', traceparent: `00-${trace}-00f067aa0ba902b7-01` }, body: '{"id":1,"name":"a name nobody may read"}'

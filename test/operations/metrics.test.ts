@@ -20,7 +20,7 @@ t.test('the dashboard uses exactly the names that are measured', async t => {
 })
 
 t.test('requests are counted with method, route and status_code; creates by their outcome', async t => {
-  const service = await startService(t, { METRICS_PORT: '0' })
+  const service = await startService(t, { METRICS_PORT: '0' }, { counted: true })
   const { port } = await service.logged('metrics at port')
   await create(service.address, { id: 1 })
   await create(service.address, { id: 1 })

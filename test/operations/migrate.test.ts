@@ -27,14 +27,14 @@ t.test('migrate moves 300 plants exactly; run again, it finds them there', async
   const plants = [...hard, ...Array.from({ length: 293 }, (_, i) => [BigInt(1000 + i), `plant ${i}`, i % 2 ? 'odd' : null] as [bigint, string, string | null])]
   await fill(folder, plants)
   const env = { DATA_DIR: folder, MONGODB_URL: mongo.url, NODE_ENV: 'production' }
-  const first = await run(['migrate'], env)
+  const first = await run(['migrate'], env, { counted: true })
   t.equal(first.code, 0, first.stderr)
   t.equal(first.stdout, 'moved 300, already there 0, in conflict 0\nall 300 ids are there\n')
   t.match(first.stderr, /copy: 300 of 300 plants \(100 %\)/)
   const stored = mongo.majority()
   for (const [id, name, tag] of plants) t.strictSame(stored.get(id), tag === null ? { name } : { name, tag })
 
-  const again = await run(['migrate'], env)
+  const again = await run(['migrate'], env, { counted: true })
   t.equal(again.code, 0)
   t.equal(again.stdout, 'moved 0, already there 300, in conflict 0\nall 300 ids are there\n')
 })
@@ -46,7 +46,7 @@ t.test('a plant that is there with other content is told by its id, and left', a
   const client = await MongoClient.connect(mongo.url)
   await client.db('plant_store').collection<{ _id: bigint, name: string }>('plants').insertOne({ _id: 2n, name: 'another' })
   await client.close()
-  const { code, stdout, stderr } = await run(['migrate'], { DATA_DIR: folder, MONGODB_URL: mongo.url })
+  const { code, stdout, stderr } = await run(['migrate'], { DATA_DIR: folder, MONGODB_URL: mongo.url }, { counted: true })
   t.equal(code, 1)
   t.match(stdout, 'moved 2, already there 0, in conflict 1\nall 3 ids are there\n')
   t.match(stderr, 'left: id 2: another plant has this id there')
@@ -59,7 +59,7 @@ t.test('interrupted, it tells how far it came; run again, it goes on to the end'
   const folder = testFolder(t)
   await fill(folder, Array.from({ length: 60_000 }, (_, i) => [BigInt(i), `plant ${i}`, null]))
   const env = { DATA_DIR: folder, MONGODB_URL: mongo.url }
-  const program = new Program(['migrate'], env)
+  const program = new Program(['migrate'], env, { counted: true })
   while (mongo.majority().size < 2_000 && program.child.exitCode === null) await new Promise(resolve => setTimeout(resolve, 5))
   program.child.kill('SIGINT')
   const { code, stdout } = await program.ended
@@ -69,7 +69,7 @@ t.test('interrupted, it tells how far it came; run again, it goes on to the end'
   t.equal(moved, mongo.majority().size)
   t.ok(moved < 60_000)
   mongo.delayAnswers(0)
-  const again = await run(['migrate'], env)
+  const again = await run(['migrate'], env, { counted: true })
   t.equal(again.stdout, `moved ${60_000 - moved}, already there ${moved}, in conflict 0\nall 60000 ids are there\n`)
   t.equal(again.code, 0)
 })
@@ -81,12 +81,12 @@ t.test('what cannot be done is told in one line', async t => {
     [/^plant-store: there is no .*plants\.db: set DATA_DIR .*\n$/, { DATA_DIR: folder, MONGODB_URL: 'mongodb://127.0.0.1:1/' }]
   ]
   for (const [line, env] of cases) {
-    const { code, stderr } = await run(['migrate'], env)
+    const { code, stderr } = await run(['migrate'], env, { counted: true })
     t.equal(code, 1)
     t.match(stderr, line)
   }
   await fill(folder, [[1n, 'one', null]])
-  const away = await run(['migrate'], { DATA_DIR: folder, MONGODB_URL: `mongodb://user:${token}@127.0.0.1:1/?serverSelectionTimeoutMS=300` })
+  const away = await run(['migrate'], { DATA_DIR: folder, MONGODB_URL: `mongodb://user:${token}@127.0.0.1:1/?serverSelectionTimeoutMS=300` }, { counted: true })
   t.equal(away.code, 1)
   t.match(away.stderr, /^plant-store: MongoDB is not reachable: .*ECONNREFUSED.*\n$/)
   t.notMatch(away.stderr, token)

@@ -14,7 +14,7 @@ const hold = `
   })`
 
 t.test('while the event loop lags, plants are refused as surely not stored, and health says why', async t => {
-  const service = await startService(t, {}, { preload: ['--import', `data:text/javascript,${encodeURIComponent(hold)}`] })
+  const service = await startService(t, {}, { counted: true, preload: ['--import', `data:text/javascript,${encodeURIComponent(hold)}`] })
   service.child.kill('SIGUSR1')
   await new Promise(resolve => setTimeout(resolve, 2_500))
   const [refused, ready, live] = await Promise.all([

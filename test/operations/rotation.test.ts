@@ -14,7 +14,7 @@ const NEW = 'the-new-access-token'
 t.test('SIGHUP under load: new tokens work, old ones stop, in all workers; none that lasts is ever refused', async t => {
   const file = join(testFolder(t), 'tokens')
   writeFileSync(file, `${OLD}\n${BOTH}\n`)
-  const service = await startService(t, { ACCESS_TOKENS_FILE: file, WORKERS: '2' })
+  const service = await startService(t, { ACCESS_TOKENS_FILE: file, WORKERS: '2' }, { counted: true })
   t.equal((await create(service.address, { bearer: OLD })).status, 200)
   t.equal((await create(service.address, { bearer: NEW })).status, 401)
   const stop = closedLoopClients(service.address, 8, BOTH)
@@ -51,7 +51,7 @@ t.test('SIGHUP serves a new certificate; one that does not fit changes nothing',
   }
   const [first, second, third] = ['first', 'second', 'third'].map(name => makeCertificate(folder, name)) as [Pair, Pair, Pair]
   use(first)
-  const service = await startService(t, { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, WORKERS: '2' })
+  const service = await startService(t, { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, WORKERS: '2' }, { counted: true })
   t.match(service.address, /^https:/)
   t.match(service.stdout, /curl -sS https:/)
   t.equal(await nameOf(service.address, first.pem), 'first')

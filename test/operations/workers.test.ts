@@ -23,7 +23,7 @@ t.test('two workers share one port, one made token, one ready line, and count to
 })
 
 t.test('a worker that dies is replaced; the port stays and what it counted stays', async t => {
-  const service = await startService(t, { WORKERS: '2', METRICS_PORT: '0' })
+  const service = await startService(t, { WORKERS: '2', METRICS_PORT: '0' }, { counted: true })
   const { port } = await service.logged('metrics at port')
   const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   for (let i = 0; i < 6; i++) await create(service.address)
