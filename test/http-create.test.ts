@@ -45,6 +45,7 @@ await onBothStores(t, (t: Test, newPlace: NewPlace) => {
       expected.set(++id, { name, tag })
       const response = await create(`{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`)
       const plant = response.json()
+      if (response.statusCode !== 200) t.comment(response.body)
       return response.statusCode === 200 && plant.name === name && plant.tag === tag
     }
     for (const text of ['\0', 'a\0b', '\u2028\u2029', '\u007f\u0080', '\ufeff', '\ufffe\uffff', '🪴', '\u{10ffff}', '"\\/\b\f\n\r\t', 'ש֔ל', 'e\u0301']) {

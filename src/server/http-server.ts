@@ -1,4 +1,4 @@
-import http, { STATUS_CODES, type RequestListener, type Server } from 'node:http'
+import http, { STATUS_CODES, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
@@ -23,6 +23,8 @@ export function createHttpServer (handler: RequestListener, tls: TlsPair | undef
     : https.createServer({ ...settings, ...secureContext(tls), handshakeTimeout: 10_000 }, handler)
   // Node drops what is over 2,000 in silence, which could be a second Authorization. maxHeaderSize bounds them.
   server.maxHeadersCount = 0
+  // An expectation that is not known may be ignored (RFC 9110, section 10.1.1); Node would answer a bare 417.
+  server.on('checkExpectation', handler)
   return server.on('clientError', refuseConnection)
 }
 
@@ -42,7 +44,14 @@ const connectionErrors: Readonly<Record<string, ApiErrorName>> = {
 }
 
 /** Answers what Node's parser refuses before there is a request, in the same shape as all other errors. */
-function refuseConnection (fault: Error & { code?: string }, socket: Socket): void {
+function refuseConnection (fault: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse | null }): void {
+  // Answers go out in the order of the requests: this one must not be taken for that of a create which still waits. Node
+  // has no public name for the answer that is next; its own handler of such faults asks for the same.
+  const next = socket._httpMessage
+  if (next?.req.complete === true && !socket.destroyed) {
+    next.once('close', () => refuseConnection(fault, socket))
+    return
+  }
   if (socket.writable && fault.code !== 'ECONNRESET') {
     const [status, error, message] = apiErrors[connectionErrors[fault.code ?? ''] ?? 'requestMalformed']
     const body = JSON.stringify({ error, message })
