@@ -2,6 +2,7 @@ import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } fr
 import { ApiError, type ApiErrorName } from './api-error.js'
 import { refuseCredentials } from './authenticate.js'
 import { fieldRules } from './plant-schemas.js'
+import { traceId } from './trace-id.js'
 
 /** Seconds after which a client may try again what surely was not stored. */
 const RETRY_AFTER = '1'
@@ -63,5 +64,6 @@ function invalidPlant (path: string, body: unknown): ApiError {
 
 function logFault (log: FastifyBaseLogger, error: ApiError, request: FastifyRequest): void {
   const level = error.kind === 'internal' ? 'error' : 'warn'
-  log[level]({ reqId: request.id, statusCode: error.statusCode, error: error.error, err: error.cause }, error.message)
+  const trace = traceId(request.headers.traceparent)
+  log[level]({ reqId: request.id, ...(trace && { traceId: trace }), statusCode: error.statusCode, error: error.error, err: error.cause }, error.message)
 }

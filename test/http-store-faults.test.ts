@@ -5,6 +5,8 @@ import { answersError, answersPlant, buildService, TOKEN } from './service.js'
 
 const PLANT = { id: 1, name: 'a name that no log may hold', tag: 'a tag that no log may hold' }
 
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+
 /** A store whose creates wait until the test settles them. */
 function waitingStore () {
   const waiting: { resolve: (outcome: CreateOutcome) => void, reject: (reason: unknown) => void }[] = []
@@ -30,11 +32,12 @@ t.test('whatever else a store throws is 500, 50001, without inner detail; the lo
   for (const [name, create] of Object.entries(faults)) {
     await t.test(name, async t => {
       const service = await buildService(t, { create })
-      const response = await service.create(PLANT)
+      const response = await service.create(PLANT, { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` })
       answersError(t, response, 50001, /^The service failed\. Whether the plant is stored is not known: to send the same plant again is safe$/)
       t.notMatch(response.body, /secret/)
       t.notOk('retry-after' in response.headers)
       checkLog(t, service.log, 50, 500, 'secret detail')
+      t.equal(JSON.parse(service.log[0] as string).traceId, TRACE)
     })
   }
 })

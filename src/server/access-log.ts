@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest, onResponseHookHandler } from 'fastify'
 import { pino, type DestinationStream } from 'pino'
-import { traceId } from './trace-id.js'
+import { traceId } from '../trace-id.js'
 
 /**
  * Makes the hook that writes one line a request: enough to find it again, nothing of its body or credentials. What

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { ApiError, apiErrors } from '../api-error.js'
 import type { Tokens } from '../authenticate.js'
@@ -6,9 +7,9 @@ import { plantRoutes } from '../plant-routes.js'
 import type { PlantStore } from '../stores/plant-store.js'
 import { accessLine } from './access-log.js'
 import type { Configuration } from './configuration.js'
+import { descriptionRoutes } from './description-routes.js'
 import { healthRoutes, type Health } from './health-routes.js'
 import { createHttpServer } from './http-server.js'
-import { openapi } from './openapi.js'
 import type { Metrics } from './metrics.js'
 
 type Settings = 'BODY_LIMIT' | 'STORE_TIMEOUT' | 'QUEUE_LIMIT' | 'ACCESS_LOG'
@@ -31,6 +32,8 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
   const app = fastify({
     // The service logs what it has to say itself: a child logger for each request would cost more than the request.
     logger: false,
+    // Fastify's own, which nothing here uses, would load Ajv at the start.
+    schemaController: { compilersFactory: { buildValidator: (() => TypeBoxValidatorCompiler) as never } },
     serverFactory: handler => {
       const server = createHttpServer(handler, configuration.tls)
       onServer?.(server)
@@ -50,11 +53,7 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
   refuseAtOnce(app, health)
   if (configuration.ACCESS_LOG) app.addHook('onResponse', accessLine(log))
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
-  await openapi(app)
-  if (configuration.DOCS === true) {
-    const { docs } = await import('./docs.js')
-    await docs(app)
-  }
+  descriptionRoutes(app, { docs: configuration.DOCS === true })
   await app.register(healthRoutes, { health })
   await app.register(plantRoutes, {
     store,

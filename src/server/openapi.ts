@@ -1,10 +1,19 @@
 import swagger from '@fastify/swagger'
-import type { FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import { apiErrors } from '../api-error.js'
 import { version } from './version.js'
 
-/** `GET /openapi.json`: the description of every route that is registered after it, from the schemas that validate. */
-export async function openapi (app: FastifyInstance): Promise<void> {
+/** A route as it was registered. */
+export type Route = Pick<RouteOptions, 'method' | 'url'> & { schema: object }
+
+/**
+ * Makes an application that answers `GET /openapi.json`, the description of routes from the schemas that validate, and
+ * where wanted `GET /docs`, a page that shows them and tries them out; all of it comes from here, nothing from a network.
+ * It only knows the routes, and serves none of them.
+ */
+export async function describing (routes: readonly Route[], { docs }: { docs: boolean }): Promise<FastifyInstance> {
+  // Nothing is validated or serialized here: no compiler is needed.
+  const app = fastify({ schemaController: { compilersFactory: { buildValidator: (() => () => () => true) as never, buildSerializer: () => () => () => '' } } })
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -26,7 +35,18 @@ export async function openapi (app: FastifyInstance): Promise<void> {
       return completed(documentObject.openapiObject as unknown as Document) as never
     }
   })
-  app.get('/openapi.json', { schema: { hide: true } as object }, (_request, reply) => { reply.send(app.swagger()) })
+  if (docs) {
+    await app.register(import('@fastify/swagger-ui'), {
+      routePrefix: '/docs',
+      staticCSP: true,
+      uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null, syntaxHighlight: false },
+      theme: { title: 'plant-store' }
+    })
+  }
+  for (const { method, url, schema } of routes) app.route({ method, url, schema, handler: () => {} })
+  app.get('/openapi.json', { schema: { hide: true } as object }, () => app.swagger())
+  await app.ready()
+  return app
 }
 
 /** What of the document is worked on here. */
