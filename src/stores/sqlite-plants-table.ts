@@ -15,12 +15,18 @@ const FORMAT = 1
 
 const CREATE_TABLE = 'CREATE TABLE IF NOT EXISTS plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
 
+/**
+ * Negative: KiB. It fills as the table grows, and only then is the process's memory at its level; a larger one does not pay,
+ * as the operating system keeps the file's pages as well.
+ */
+const PAGE_CACHE = -16_384
+
 // A lock that another program holds is waited for in short turns, so that a create that is past its deadline is told.
 const SETTINGS = `
   PRAGMA busy_timeout = 250;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
-  PRAGMA cache_size = -65536;
+  PRAGMA cache_size = ${PAGE_CACHE};
   PRAGMA wal_autocheckpoint = 4000;`
 
 /** Bytes that the write-ahead log grows to between two checkpoints, and those that have to be free on the disk for it. */
@@ -136,7 +142,7 @@ export class SqlitePlantsTable {
       // It is a matter of speed only; what keeps it from growing will be told where a plant has to be written.
     } finally {
       if (this.#database.isTransaction) this.#rollback.run()
-      this.#database.exec('PRAGMA cache_size = -65536')
+      this.#database.exec(`PRAGMA cache_size = ${PAGE_CACHE}`)
     }
   }
 
