@@ -20,7 +20,7 @@ export function chart (group: Group): string {
 export function throughputChart (rows: readonly Row[]): string {
   const sorted = [...rows].sort((a, b) => (a.perSecond?.median ?? 0) - (b.perSecond?.median ?? 0))
   return drawn({
-    grid: { left: 260, right: 130, top: 8, bottom: 52 },
+    grid: { left: 290, right: 130, top: 8, bottom: 52 },
     xAxis: valueAxis('creates answered a second', { axisLabel: { color: ink, formatter: thousands } }),
     yAxis: categoryAxis(sorted.map(({ label }) => label)),
     series: [{
