@@ -300,7 +300,7 @@ t.test('a step-down leaves a write open that waits for the majority', async (t) 
 
 t.test('a hung server answers nothing, not even heartbeats, and does later what it was asked', async (t) => {
   const { mongo, insert } = await setUp(t, { as: 'standalone' }, {
-    socketTimeoutMS: 200, heartbeatFrequencyMS: 500, connectTimeoutMS: 300, serverSelectionTimeoutMS: 500
+    socketTimeoutMS: 200, heartbeatFrequencyMS: 500, connectTimeoutMS: 300
   })
   mongo.hang()
   t.equal(await insert([plant(1)]), 'timed out')
