@@ -32,7 +32,7 @@ export async function buildServer (options: ServerOptions): Promise<FastifyInsta
   const app = fastify({
     // The service logs what it has to say itself: a child logger for each request would cost more than the request.
     logger: false,
-    // Fastify's own, which nothing here uses, would load Ajv at the start.
+    // Fastify's own, which nothing here uses, would load @fastify/ajv-compiler at the start.
     schemaController: { compilersFactory: { buildValidator: (() => TypeBoxValidatorCompiler) as never } },
     serverFactory: handler => {
       const server = createHttpServer(handler, configuration.tls)

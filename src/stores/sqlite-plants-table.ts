@@ -16,8 +16,8 @@ const FORMAT = 1
 const CREATE_TABLE = 'CREATE TABLE IF NOT EXISTS plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
 
 /**
- * Negative: KiB. It fills as the table grows, and only then is the process's memory at its level; a larger one does not pay,
- * as the operating system keeps the file's pages as well.
+ * Negative: KiB. It fills as the table grows, and only then is the process's memory at its level; beyond it, pages come
+ * from the operating system's cache.
  */
 const PAGE_CACHE = -16_384
 
