@@ -6,7 +6,7 @@ const FIRST_LIMIT = 500
 const LOWEST_LIMIT = 32
 const HIGHEST_LIMIT = 4_000
 /** Plants from which on the cost of a batch as such hardly counts. */
-const CHEAP_BATCH = 32
+const CHEAP_BATCH = 64
 /** How far what was seen is forgotten with each batch. */
 const FORGET = 0.98
 
@@ -20,8 +20,8 @@ const FORGET = 0.98
 export class Pace {
   /** Creates that were waiting or under way at once. */
   #crowd = 1
-  /** Of a batch that was under way alone. */
-  #fastest = 1
+  /** How long a batch takes at least: the distance of the store. */
+  #fastest = Infinity
   #limit = FIRST_LIMIT
 
   /** The most plants that a batch may hold. */
@@ -40,9 +40,8 @@ export class Pace {
     this.#crowd = Math.max(outstanding, this.#crowd * FORGET)
   }
 
-  /** @param alone whether no other batch was under way when it went out */
-  returned (plants: number, duration: number, alone: boolean): void {
-    if (alone) this.#fastest = Math.min(duration, this.#fastest / FORGET)
+  returned (plants: number, duration: number): void {
+    this.#fastest = Math.min(duration, this.#fastest / FORGET)
     if (duration > LONG_WRITE) this.#limit = Math.max(LOWEST_LIMIT, Math.min(this.#limit, plants) >> 1)
     else if (duration < SHORT_WRITE && plants >= this.#limit) this.#limit = Math.min(HIGHEST_LIMIT, this.#limit * 2)
   }

@@ -123,14 +123,13 @@ export class SharedWrites {
   }
 
   async #write (batch: readonly WaitingCreate[]): Promise<void> {
-    const alone = this.#inFlight === 0
     const started = performance.now()
     this.#inFlight++
     this.#plantsInFlight += batch.length
     this.#pace.sent(this.#plantsInFlight + this.#waiting.length)
     if (batches.hasSubscribers) tell({ plants: batch.length, milliseconds: undefined, again: 0 })
     const results = await this.#writer.write(batch.map(create => create.plant), latestDeadline(batch))
-    this.#pace.returned(batch.length, performance.now() - started, alone)
+    this.#pace.returned(batch.length, performance.now() - started)
     this.#inFlight--
     this.#plantsInFlight -= batch.length
 

@@ -30,8 +30,8 @@ function answerFailure (error: unknown): void {
 if (pause.begin()) {
   try {
     const table = await SqlitePlantsTable.open(path)
-    // Not at once, when the first create waits for the start.
-    const growth = setTimeout(() => pause.work(() => { table.growLog() }), 1_000)
+    // Once who waits for the opening has its answer, and before there is load: later it would hold up many.
+    const growth = setTimeout(() => pause.work(() => { table.growLog() }), 20)
     const end = (): void => {
       clearTimeout(growth)
       table.close()
