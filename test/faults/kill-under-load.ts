@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { MongoClient } from 'mongodb'
+import { Program, token } from '../program.js'
 import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from '../sqlite-file.js'
 import { Clients, lost, refusedAndStored } from './creating.js'
-import { ServiceUnderFault, TOKEN } from './service-under-fault.js'
 
 /** What is left when it is over: of each, 0 is wanted. */
 export interface Toll {
@@ -69,9 +69,9 @@ export async function killUnderLoad (
   const toll: Toll = { kills: 0, acknowledged: 0, lost: 0, refusedAndStored: 0, reset: 0, otherAnswers: 0, badEnds: 0, longestEnd: 0 }
   let nextId = 1
   for (; toll.kills < kills; toll.kills++) {
-    const service = new ServiceUnderFault(place.env)
-    const address = await service.address()
-    const clients = new Clients(TOKEN, nextId)
+    const service = new Program([], { PORT: '0', ACCESS_TOKENS: token, ...place.env })
+    const address = await service.ready()
+    const clients = new Clients(token, nextId)
     const load = clients.load(address, { connections, untilBroken: true, ms: 30_000 })
     await sleep(50 + Math.random() * 450)
     const began = performance.now()

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { Program, token } from '../program.js'
 import { Clients } from './creating.js'
-import { ServiceUnderFault, TOKEN } from './service-under-fault.js'
 
 /** What the process used at one time. */
 interface Sample { seconds: number, megabytes: number, descriptors: number, creates: number }
@@ -29,8 +29,8 @@ export async function soak ({ seconds, connections = 32, env = {}, tell = () => 
   seconds: number, connections?: number, env?: Record<string, string>, tell?: (line: string) => void
 }): Promise<SoakReport> {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-soak-'))
-  const service = new ServiceUnderFault({ DATA_DIR: folder, ...env })
-  const clients = new Clients(TOKEN)
+  const service = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: folder, ...env })
+  const clients = new Clients(token)
   const counts: Record<string, number> = {}
   let creates = 0
   const count = () => {
@@ -40,7 +40,7 @@ export async function soak ({ seconds, connections = 32, env = {}, tell = () => 
     }
   }
   try {
-    const address = await service.address()
+    const address = await service.ready()
     const measured = Math.min(5, seconds / 4)
     await clients.load(address, { connections, ms: measured * 1_000 })
     count()

@@ -7,27 +7,26 @@ import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { sqlitePlantStore } from '../../src/stores/sqlite-plant-store.js'
 import { program, projectFile } from '../project.js'
-import { testFolder } from '../operations/start-service.js'
+import { Program, testFolder, token } from '../program.js'
 import { buildService, type Service } from '../service.js'
 import { openSqlite, plantsInFile } from '../sqlite-file.js'
 import { Clients, lost, refusedAndStored } from './creating.js'
-import { ServiceUnderFault, TOKEN } from './service-under-fault.js'
 
 t.jobs = 4
 
 const KILOBYTES_50 = 'x'.repeat(50_000)
 
-interface Running { address: string, path: string, clients: Clients, program: ServiceUnderFault }
+interface Running { address: string, path: string, clients: Clients, program: Program }
 
 /** The service as a process of its own. */
 async function start (t: Test, folder: string, env: Record<string, string> = {}): Promise<Running> {
-  const program = new ServiceUnderFault({ DATA_DIR: folder, STORE_TIMEOUT: '1000', ...env })
-  const clients = new Clients(TOKEN)
+  const program = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: folder, STORE_TIMEOUT: '1000', ...env })
+  const clients = new Clients(token)
   t.teardown(async () => {
     clients.close()
     await program.end('SIGKILL')
   })
-  return { address: await program.address(), path: join(folder, 'plants.db'), clients, program }
+  return { address: await program.ready(), path: join(folder, 'plants.db'), clients, program }
 }
 
 async function ready (address: string): Promise<{ status: number, message: string }> {
@@ -292,7 +291,7 @@ for (const { name, make, told } of unusable) {
     make(path)
     const isFile = name !== 'a folder in the place of the file'
     if (isFile) copyFileSync(path, `${path}.before`)
-    const program = new ServiceUnderFault({ DATA_DIR: folder })
+    const program = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: folder })
     const { code } = await program.ended
     const { stderr, stdout } = program
     t.equal(code, 1)
@@ -308,7 +307,7 @@ t.test('a folder that this user may not write ends the start, in one line', asyn
   chmodSync(folder, 0o555)
   const root = process.getuid?.() === 0
   const child = spawn(process.execPath, [program], {
-    env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: TOKEN }, stdio: ['ignore', 'ignore', 'pipe'], ...(root && { uid: 65_534, gid: 65_534 })
+    env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token }, stdio: ['ignore', 'ignore', 'pipe'], ...(root && { uid: 65_534, gid: 65_534 })
   })
   let stderr = ''
   child.stderr.on('data', text => { stderr += text })

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { run, testFolder, token } from './start-service.js'
+import { run, testFolder, token } from '../program.js'
 import { makeCertificate } from './make-certificate.js'
 
 const SECRET = 'tooshort!secret'

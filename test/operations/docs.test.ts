@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { chromiumPath, Page } from './chromium.js'
 import { projectFile } from '../project.js'
-import { startService, token } from './start-service.js'
+import { startService, token } from '../program.js'
 
 t.test('in a browser one can authorise, create a plant and see the 200, without any network', {
   skip: chromiumPath === undefined && 'there is no Chromium here: apt-get install chromium, or set CHROMIUM to its path'

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
 import { closedLoopClients } from './closed-loop-clients.js'
-import { create, run, startService, token } from './start-service.js'
+import { create, run, startService, token } from '../program.js'
 
 for (const WORKERS of ['1', '2']) {
   t.test(`SIGTERM under load cuts no request that was sent, with WORKERS=${WORKERS}`, async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { create, startService, token } from './start-service.js'
+import { create, startService, token } from '../program.js'
 
 t.test('ACCESS_LOG writes one line a request, with the trace and without secrets, and loses none at the end', async t => {
   const service = await startService(t, { ACCESS_LOG: 'true', WORKERS: '2' }, { counted: true })

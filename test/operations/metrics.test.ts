@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { projectFile } from '../project.js'
-import { create, startService } from './start-service.js'
+import { create, startService } from '../program.js'
 
 const text = async (port: unknown) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
 

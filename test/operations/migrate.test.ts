@@ -7,7 +7,7 @@ import t from 'tap'
 import { SqlitePlantsTable } from '../../src/stores/sqlite-plants-table.js'
 import { program } from '../project.js'
 import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
-import { Program, run, testFolder, token } from './start-service.js'
+import { Program, run, testFolder, token } from '../program.js'
 
 /** Plants with what is hard to keep: the ends of int64, a NUL, a replacement character, no tag, an empty name. */
 const hard: [bigint, string, string | null][] = [

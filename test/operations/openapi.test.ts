@@ -1,6 +1,6 @@
 import t from 'tap'
 import { apiErrors } from '../../src/api-error.js'
-import { startService } from './start-service.js'
+import { startService } from '../program.js'
 
 t.test('the description tells all that a client needs', async t => {
   const service = await startService(t, { DOCS: 'false' })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { create, startService } from './start-service.js'
+import { create, startService } from '../program.js'
 
 // From SIGUSR1 on, the event loop is held for 800 ms again and again; a second one ends it.
 const hold = `

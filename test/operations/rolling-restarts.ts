@@ -4,7 +4,7 @@
  *   npm run compile && node build/test/operations/rolling-restarts.js [times] [workers]
  */
 import { closedLoopClients } from './closed-loop-clients.js'
-import { startService, token } from './start-service.js'
+import { startService, token } from '../program.js'
 
 const [times = 20, workers = 1] = process.argv.slice(2).map(Number)
 let cut = 0

@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls'
 import t from 'tap'
 import { closedLoopClients } from './closed-loop-clients.js'
 import { makeCertificate } from './make-certificate.js'
-import { create, startService, testFolder } from './start-service.js'
+import { create, startService, testFolder } from '../program.js'
 
 const OLD = 'the-old-access-token'
 const BOTH = 'the-lasting-access-token'

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
-import { create, startService, token } from './start-service.js'
+import { create, startService, token } from '../program.js'
 
 /** The process ids of a process's children. */
 function childrenOf (pid: number | undefined): number[] {

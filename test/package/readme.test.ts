@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
 import { compiledPackage, projectFile } from '../project.js'
-import { startService, token } from '../operations/start-service.js'
+import { startService, token } from '../program.js'
 import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from '../sqlite-file.js'
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { ServiceProcess } from './service-process.js'
+import { launch } from '../program.js'
 
 const TOKEN = 'a-token-that-no-log-may-hold'
 
@@ -9,8 +9,8 @@ t.jobs = 2
 
 /** Asserts that the service does not start, and says why in one line. */
 async function stops (t: Test, env: NodeJS.ProcessEnv, message: RegExp, counted = false): Promise<void> {
-  const service = new ServiceProcess(t, { DATA_DIR: t.testdir(), ...env }, { counted })
-  t.strictSame(await service.exit(), { code: 1, signal: null })
+  const service = launch(t, { DATA_DIR: t.testdir(), ...env }, { counted })
+  t.match(await service.ended, { code: 1, signal: null })
   t.match(service.stderr, /^plant-store: [^\n]+\n$/)
   t.match(service.stderr, message)
   t.notMatch(service.stdout + service.stderr, /no-log-may|token {2}/)
@@ -30,8 +30,8 @@ t.test('a wrong MongoDB URL is not shown', async t =>
 
 t.test('a folder that cannot be written stops it', async t => {
   const folder = t.testdir({ file: 'x' })
-  const service = new ServiceProcess(t, { DATA_DIR: `${folder}/file/data`, ACCESS_TOKENS: TOKEN })
-  t.strictSame(await service.exit(), { code: 1, signal: null })
+  const service = launch(t, { DATA_DIR: `${folder}/file/data`, ACCESS_TOKENS: TOKEN })
+  t.match(await service.ended, { code: 1, signal: null })
   t.match(service.stderr, /^plant-store: [^\n]*\/file[^\n]*\n$/, 'in one line, without a stack')
 })
 

@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { program } from '../project.js'
+import { program } from './project.js'
 
-export const token = 'operations-test-token'
+/** What `startService` is told to accept, and `create` brings. */
+export const token = 'a-token-for-the-service'
 
 export interface Ended {
   code: number | null
@@ -22,7 +23,7 @@ interface ProgramOptions {
   counted?: boolean
 }
 
-/** A process of the program, with its own folder and nothing of the environment that could be a variable of its own. */
+/** A process of the program, with nothing of the environment that could be a variable of its own. */
 export class Program {
   readonly child: ChildProcess
   readonly ended: Promise<Ended>
@@ -32,7 +33,7 @@ export class Program {
   constructor (args: readonly string[], env: NodeJS.ProcessEnv, { detached = false, preload = [], counted = false }: ProgramOptions = {}) {
     const variables = Object.entries({ PATH: process.env.PATH, ...env }).filter(([, value]) => value !== undefined)
     const command = [process.execPath, ...preload, program, ...args]
-    // tap adds its own variables to any environment; env(1) takes them away.
+    // tap adds its own variables to any environment, and a hook that makes some signals deadly; env(1) takes them away.
     const bare = ['-i', ...variables.map(([name, value]) => `${name}=${value}`), ...command]
     this.child = spawn(counted ? process.execPath : 'env', counted ? command.slice(1) : bare, {
       env: Object.fromEntries(variables), stdio: ['ignore', 'pipe', 'pipe'], detached
@@ -40,6 +41,10 @@ export class Program {
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
     this.ended = once(this.child, 'close').then(([code, signal]) => ({ code, signal, stdout: this.stdout, stderr: this.stderr }))
+  }
+
+  get pid (): number {
+    return this.child.pid as number
   }
 
   /** The log's lines so far. */
@@ -62,6 +67,11 @@ export class Program {
   async ready (): Promise<string> {
     return (await this.logged('ready at')).address as string
   }
+
+  async end (signal: NodeJS.Signals): Promise<Ended> {
+    this.child.kill(signal)
+    return this.ended
+  }
 }
 
 interface Test {
@@ -75,14 +85,17 @@ export function testFolder (t: Test): string {
   return folder
 }
 
-/** Starts the service on a free port and waits until it is ready. */
-export async function startService (t: Test, env: NodeJS.ProcessEnv = {}, options: ProgramOptions = {}): Promise<Program & { address: string, folder: string }> {
+/** Starts the service on a free port; it is killed after the test. */
+export function launch (t: Test, env: NodeJS.ProcessEnv, options?: ProgramOptions): Program {
+  const service = new Program([], { PORT: '0', ...env }, options)
+  t.teardown(() => service.end('SIGKILL'))
+  return service
+}
+
+/** Starts the service with a token and a folder of its own, and waits until it is ready. */
+export async function startService (t: Test, env: NodeJS.ProcessEnv = {}, options?: ProgramOptions): Promise<Program & { address: string, folder: string }> {
   const folder = testFolder(t)
-  const service = new Program([], { PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: env.ACCESS_TOKENS_FILE ? undefined : token, ...env }, options)
-  t.teardown(async () => {
-    service.child.kill('SIGKILL')
-    await service.ended
-  })
+  const service = launch(t, { DATA_DIR: folder, ACCESS_TOKENS: env.ACCESS_TOKENS_FILE ? undefined : token, ...env }, options)
   return Object.assign(service, { folder, address: await service.ready() })
 }
 
