@@ -1,20 +1,11 @@
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, type ApiErrorName } from './api-error.js'
+import { ApiError } from './api-error.js'
 import { refuseCredentials } from './authenticate.js'
 import { fieldRules } from './plant-schemas.js'
 import { traceId } from './trace-id.js'
 
 /** Seconds after which a client may try again what surely was not stored. */
 const RETRY_AFTER = '1'
-
-/** What Fastify's own errors are in this service. */
-const fastifyErrors: Readonly<Record<string, ApiErrorName>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: 'bodyTooLarge',
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'mediaTypeUnsupported',
-  FST_ERR_CTP_EMPTY_TYPE: 'mediaTypeUnsupported',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'bodyNotJson',
-  FST_ERR_BAD_URL: 'pathUnknown'
-}
 
 /**
  * Makes the error handler: whatever fails is answered in the Error shape, and logged from status 500 on.
@@ -27,8 +18,6 @@ export function errorAnswerer (log: FastifyBaseLogger, plantsPath: string) {
     const error = request.is404 ? missingRoute(request, reply, plantsPath) : asApiError(thrown, request, reply)
     if (error.statusCode >= 500) logFault(log, error, request)
     if (error.kind === 'notStored') reply.header('retry-after', RETRY_AFTER)
-    // Fastify closes the connection after any body that did not parse; these were read to their end.
-    if (error.kind === 'bodyMissing' || error.kind === 'bodyNotJson') reply.removeHeader('connection')
     reply.code(error.statusCode).send({ error: error.error, message: error.message })
   }
 }
@@ -46,15 +35,10 @@ function asApiError (thrown: FastifyError | ApiError, request: FastifyRequest, r
   if (thrown.code?.startsWith('FST_BEARER_AUTH_') && reply.statusCode === 401) {
     return refuseCredentials(request.headers.authorization, reply)
   }
-  const known = fastifyErrors[thrown.code]
-  if (known !== undefined) return new ApiError(known)
-  // A client that went away in the middle of its body; it reads no answer.
-  if (thrown.statusCode === 400) return new ApiError('requestMalformed', undefined, thrown)
   return new ApiError('internal', undefined, thrown)
 }
 
 function invalidPlant (path: string, body: unknown): ApiError {
-  if (body === undefined) return new ApiError('bodyMissing')
   const field = path.slice(1)
   const rule = fieldRules[field]
   if (rule === undefined) return new ApiError('plantInvalid')

@@ -17,7 +17,7 @@ t.test('without credentials, or with those of another scheme, the answer is 401,
   const store = forgetfulStore()
   const { create } = await buildService(t, store)
   challenges(t, await create(PLANT, { authorization: undefined }), 40101, MISSING)
-  for (const authorization of ['', ' ', 'Basic dXNlcjpwYXNz', 'Basic', TOKEN, `Token ${TOKEN}`, `Bearer${TOKEN}`, `Bearer:${TOKEN}`, `Digest ${TOKEN}`, '"Bearer" x', `Bearer\t${TOKEN}`]) {
+  for (const authorization of ['', ' ', 'Basic dXNlcjpwYXNz', 'Basic', TOKEN, `Token ${TOKEN}`, `Bearer${TOKEN}`, `Bearer:${TOKEN}`, `Digest ${TOKEN}`, '"Bearer" x', `Bearer\t${TOKEN}`, `Basic Bearer ${TOKEN}`, `XBearer ${TOKEN}`]) {
     challenges(t, await create(PLANT, { authorization }), 40101, MISSING, authorization)
   }
   t.equal(store.plants.length, 0)
@@ -92,6 +92,12 @@ t.test('a function may decide, at once or later, and is asked about well-formed 
     challenges(t, await create(PLANT, { authorization: undefined }), 40101, MISSING)
     t.strictSame(asked, [TOKEN, 'an-unknown-token'])
   }
+})
+
+t.test('a function sees the request', async t => {
+  const { create } = await buildService(t, forgetfulStore(), { tokens: (_token, { headers }) => headers['x-account'] === 'gardener' })
+  answersPlant(t, await create(PLANT, { 'x-account': 'gardener' }), { name: 'x' })
+  challenges(t, await create(PLANT), 40102, UNKNOWN)
 })
 
 t.test('a function that throws, rejects or decides nothing lets nobody in: 500, without inner detail', async t => {

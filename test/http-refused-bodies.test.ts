@@ -4,16 +4,6 @@ import t, { type Test } from 'tap'
 import { onBothStores, type NewPlace } from './places.js'
 import { answersError, buildService, TOKEN, type Service } from './service.js'
 
-await onBothStores(t, (t: Test, newPlace: NewPlace) => {
-  t.test('what is no NewPlant in JSON is refused by its number, and nothing of it is stored', async t => {
-    const place = await newPlace(t)
-    const service = await buildService(t, place.store())
-    for (const [name, refuse] of Object.entries(refusals)) await t.test(name, async t => refuse(t, service))
-    t.equal((await place.stored()).size, 0)
-    t.strictSame(service.log, [], 'and nothing is logged: these are no faults')
-  })
-})
-
 const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
   async 'a body that is absent or empty is 40001' (t, { app, create }) {
     const message = /^The request has no body: send a plant as JSON/
@@ -93,7 +83,7 @@ const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
     const message = /^The body must be JSON, unencoded: send the header Content-Type: application\/json$/
     for (const type of [
       'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/xml', 'application/jsonx', 'application/json-patch+json',
-      'application/vnd.api+json', 'text/json', 'json', 'application', 'application/', '/json', ' ', ',', 'application/json, text/plain', 'application/ json', '*/*'
+      'application/vnd.api+json', 'text/json', 'json', 'application', 'application/', '/json', ' ', ',', 'application/json, text/plain', 'application/ json', '*/*', 'x-application/json'
     ]) answersError(t, await create(body, { 'content-type': type }), 41501, message, `content type ${type}`)
     answersError(t, await create(body, { 'content-type': undefined }), 41501, message, 'no content type')
     for (const encoding of ['gzip', 'br', 'identity, gzip', '']) {
@@ -101,3 +91,13 @@ const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
     }
   }
 }
+
+await onBothStores(t, (t: Test, newPlace: NewPlace) => {
+  t.test('what is no NewPlant in JSON is refused by its number, and nothing of it is stored', async t => {
+    const place = await newPlace(t)
+    const service = await buildService(t, place.store())
+    for (const [name, refuse] of Object.entries(refusals)) await t.test(name, async t => refuse(t, service))
+    t.equal((await place.stored()).size, 0)
+    t.strictSame(service.log, [], 'and nothing is logged: these are no faults')
+  })
+})

@@ -85,6 +85,31 @@ t.test('a store that does not answer in STORE_TIMEOUT is 504, 50401, and what it
   t.equal(log.length, 3)
 })
 
+t.test('what a store says too late takes no other create its deadline', async t => {
+  const { store, waiting } = waitingStore()
+  const { create } = await buildService(t, store, { STORE_TIMEOUT: 60 })
+  const first = create(PLANT)
+  await sleep(20)
+  const second = create(PLANT)
+  t.equal((await first).statusCode, 504)
+  waiting[1]?.resolve('stored')
+  t.equal((await second).statusCode, 200)
+  const third = create(PLANT)
+  await sleep(5)
+  waiting[0]?.resolve('stored')
+  t.equal((await third).statusCode, 504)
+})
+
+t.test('a trace id that is none is not logged', async t => {
+  const { create, log } = await buildService(t, { create: async () => { throw new PlantNotStored('away') } })
+  const valid = TRACE.replace(/^4/, '0')
+  for (const traceparent of [
+    `x00-${TRACE}-00f067aa0ba902b7-01`, `ff-${TRACE}-00f067aa0ba902b7-01`, `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, `00-${TRACE}-${'0'.repeat(16)}-01`,
+    `00-${TRACE}-00f067aa0ba902b7-01x`, TRACE, `00-${valid}-00f067aa0ba902b7-01`
+  ]) await create(PLANT, { traceparent })
+  t.strictSame(log.map(line => JSON.parse(line).traceId), [...Array(6), valid])
+})
+
 t.test('each create has the deadline of its own', async t => {
   const { store, waiting } = waitingStore()
   const deadlines: number[] = []

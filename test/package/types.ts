@@ -6,7 +6,7 @@ import plantStore, {
 } from '../../src/index.js'
 import { plantStoreContract, type NewStorePlace, type StoreCheck } from '../../src/plant-store-contract.js'
 
-// What a typed host may write, and what it may not. It is compiled (`npm run typecheck`), and never run.
+// What a typed host may write, and what it may not. It is compiled with the tests, and never run.
 
 class OwnStore implements PlantStore {
   async create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {

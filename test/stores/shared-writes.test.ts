@@ -357,9 +357,11 @@ t.test('close waits for what is under way and what waits, and refuses what comes
   const error = await rejection(t, writes.create(plant(3), soon()))
   t.type(error, PlantNotStored)
   t.equal(error.message, 'the store is closed')
+  await turns()
   t.strictSame(settled, [])
   writer.batch(0).answer('stored')
   await turns()
+  t.strictSame(settled, ['first'])
   writer.batch(1).answer('stored')
   await closed
   t.strictSame(settled, ['first', 'second', 'closed'])
