@@ -1,8 +1,8 @@
-import { Long, MongoClient, MongoServerSelectionError, type Document, type TopologyDescription } from 'mongodb'
+import { Long, MongoClient, MongoNetworkTimeoutError, MongoServerSelectionError, type Document, type TopologyDescription } from 'mongodb'
 import t, { type Test } from 'tap'
-import { connectionFault } from '../../src/stores/mongo-connection-fault.js'
+import { connectionFault, wasSilent } from '../../src/stores/mongo-connection-fault.js'
 import { mongoPlantStore, type MongoPlantStoreOptions } from '../../src/stores/mongo-plant-store.js'
-import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
+import { PlantNotStored, PlantPerhapsStored, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
 import { closedPort } from '../lasting-port.js'
 import {
   answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, hang, shardFailure, unreplicated, writeConcernError, writeErrors
@@ -109,14 +109,16 @@ t.test('a server that comes later is found', async t => {
 t.test('a closed store of any kind stays closed, and the driver\'s own is closed with it', async t => {
   const mongo = await ScriptedMongo.start(t)
   const client = await clientOf(t, mongo)
-  for (const options of [{ url: mongo.url }, { client }]) {
+  const monitoring = await clientOf(t, mongo, { monitorCommands: true })
+  for (const options of [{ url: mongo.url }, { client }, { client: monitoring }]) {
     const store = mongoPlantStore(options) as Required<PlantStore>
     await store.open()
     await store.close()
-    await t.rejects(store.open(), StoreUnusable)
+    await t.rejects(store.open(), { name: 'StoreUnusable', message: 'the store was closed: make a new one' })
+    await t.rejects(store.ready(), { message: 'the store is closed' })
     t.equal(await failure(store).then(({ message }) => message), 'the store is closed')
   }
-  t.equal(client.listenerCount('commandStarted'), 0)
+  t.strictSame([client, monitoring].map(one => one.listenerCount('commandStarted')), [0, 0])
 })
 
 t.test('a lost answer is asked for again', async t => {
@@ -163,6 +165,18 @@ t.test('a plant that is there but not on the majority is not taken for stored', 
   mongo.on('insert', unreplicated(), { times: 100 })
   t.type(await failure(store), PlantPerhapsStored)
   t.equal(mongo.majority().size, 0)
+})
+
+t.test('how a client reads numbers makes no difference', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  for (const [place, settings] of [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }].entries()) {
+    const store = mongoPlantStore({ client: await clientOf(t, mongo, settings) })
+    const plant = { id: 2n ** 60n + BigInt(place), name: 'Ficus' }
+    for (const [other, outcome] of [[plant, 'stored'], [plant, 'same'], [{ ...plant, name: 'Fern' }, 'taken']] as const) {
+      t.equal(await store.create(other, soon()), outcome, JSON.stringify(settings))
+    }
+    await store.close?.()
+  }
 })
 
 t.test('a shard\'s failure, which mongos passes on as a write error, leaves those plants open', async t => {
@@ -236,6 +250,24 @@ t.test('a server that hangs is not ready, and a create is told by its deadline',
   const start = performance.now()
   t.type(await failure(store, 2_500), PlantPerhapsStored)
   t.ok(performance.now() - start < 5_000)
+})
+
+t.test('a MongoDB that says nothing is told from one that is known to be away', async t => {
+  const failed = (...servers: object[]) =>
+    new MongoServerSelectionError('timed out', { servers: new Map(servers.map((server, place) => [place, server])) } as unknown as TopologyDescription)
+  const silence = new MongoNetworkTimeoutError('connection timed out')
+  const away = { error: new Error('connect ECONNREFUSED'), type: 'Unknown' }
+  t.ok(wasSilent(silence))
+  t.ok(wasSilent(Object.assign(new Error('no connection'), { name: 'MongoWaitQueueTimeoutError' })))
+  t.notOk(wasSilent(new Error('socket hang up')))
+  t.ok(wasSilent(failed(away, { error: silence, type: 'Unknown' })))
+  t.ok(wasSilent(failed({ error: null, type: 'Unknown' })), 'not even its first answer has come')
+  t.notOk(wasSilent(failed(away)))
+  t.notOk(wasSilent(failed({ error: null, type: 'RSSecondary' })))
+  t.notOk(wasSilent(failed()))
+  const bare = failed(away)
+  Object.defineProperty(bare, 'reason', { value: undefined })
+  t.notOk(wasSilent(bare))
 })
 
 t.test('why MongoDB was not reached is told in one line', async t => {
