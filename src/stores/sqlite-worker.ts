@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
-import { FileUnusable, SqlitePlantsTable, WriteFailure, type PlantColumns } from './sqlite-plants-table.js'
+import { FileUnusable } from './sqlite-database.js'
+import { SqlitePlantsTable, WriteFailure, type PlantColumns } from './sqlite-plants-table.js'
 import { ThreadPause } from './thread-pause.js'
 
 /** What the store asks of its worker thread; each gets one answer, in order. */

@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { StatementSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
-import { FileUnusable, SqlitePlantsTable, WriteFailure } from '../../src/stores/sqlite-plants-table.js'
+import { FileUnusable } from '../../src/stores/sqlite-database.js'
+import { SqlitePlantsTable, WriteFailure } from '../../src/stores/sqlite-plants-table.js'
 import { DatabaseSync, openSqlite, plantsInFile } from '../sqlite-file.js'
 
 const MARKER = 'PRAGMA user_version'
@@ -189,12 +190,13 @@ class FaultyBinding {
       DatabaseSync: class extends DatabaseSync {
         exec (sql: string): void {
           faulty.executed.push(sql)
+          if (faulty.failing.includes(sql)) throw Object.assign(new Error(`${sql} failed`), { errcode: faulty.errcode })
           super.exec(sql)
         }
 
         prepare (sql: string): StatementSyncInstance {
           const statement = super.prepare(sql)
-          if (sql !== 'COMMIT' && sql !== 'ROLLBACK') return statement
+          if (sql !== 'COMMIT') return statement
           return {
             run: () => {
               if (faulty.failing.includes(sql)) throw Object.assign(new Error(`${sql} failed`), { errcode: faulty.errcode })

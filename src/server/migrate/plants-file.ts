@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import { StoreUnusable, type NewPlant } from '../../stores/plant-store.js'
-import { sqliteBinding } from '../../stores/sqlite-plants-table.js'
+import { sqliteBinding } from '../../stores/sqlite-database.js'
 
 /** A row whose name or tag is no text that a plant may have. */
 export interface UnreadableRow {
