@@ -107,6 +107,36 @@ t.test('the store goes on where its thread dies', async t => {
   t.ok(plantsInFile(path).size >= 2)
 })
 
+t.test('a store that was not opened for a fault may be opened later; one that was closed may not', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const other = openSqlite(path)
+  other.exec('CREATE TABLE songs(title TEXT)')
+  const store = storeAt(t, path)
+  await t.rejects(store.open(), StoreUnusable)
+  other.exec('DROP TABLE songs')
+  other.close()
+  t.equal(await store.open(), true)
+  t.equal(await store.open(), false)
+  t.equal(await store.create(FICUS, soon()), 'stored')
+  await store.close()
+  await t.rejects(store.open(), { name: 'StoreUnusable', message: 'the store was closed: make a new one' })
+  await t.rejects(store.ready(), { message: 'the store is closed' })
+})
+
+t.test('what fails in the thread is told with its reason', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  const started = once(process, 'worker') as Promise<[Worker]>
+  await store.open()
+  const [worker] = await started
+  const create = store.create(FICUS, soon(40))
+  worker.emit('error', new Error('out of memory'))
+  worker.terminate()
+  const error = await create.catch((error: unknown) => error) as Error
+  t.type(error, PlantPerhapsStored)
+  t.match(error.message, /^SQLite: the database thread ended: out of memory/)
+})
+
 t.test('a thread that dies while it opens is no end either', async t => {
   const store = storeAt(t, join(t.testdir(), 'plants.db'))
   process.once('worker', (worker: Worker) => { worker.terminate() })
