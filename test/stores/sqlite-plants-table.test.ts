@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { StatementSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
@@ -66,6 +66,47 @@ t.test('a commit is on disk before it is answered: synchronous is FULL', async t
   const binding = new FaultyBinding()
   await openTable(t, join(t.testdir(), 'plants.db'), await binding.table(t))
   t.match(binding.executed.join('\n'), /PRAGMA synchronous = FULL/)
+})
+
+t.test('the log grows to its size once, and holds nothing but what is written', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const binding = new FaultyBinding()
+  const table = await openTable(t, path, await binding.table(t))
+  table.write(FICUS)
+  table.growLog()
+  t.equal(statSync(`${path}-wal`).size >> 20, 15)
+  t.equal(binding.executed.at(-1), 'PRAGMA cache_size = -16384', 'the cache has its size again')
+  t.equal(first(path, 'SELECT count(*) FROM sqlite_schema'), 1)
+  t.equal(table.write(columns([2n, 'Fern', null])), null)
+  const executed = binding.executed.length
+  table.growLog()
+  t.equal(binding.executed.length, executed, 'it has its size')
+})
+
+t.test('a check commits a page where it is to be thorough, and nothing else', async t => {
+  const binding = new FaultyBinding()
+  const table = await openTable(t, join(t.testdir(), 'plants.db'), await binding.table(t))
+  const executed = binding.executed.length
+  table.check(false)
+  t.equal(binding.executed.length, executed)
+  table.check(true)
+  t.strictSame(binding.executed.slice(executed), ['PRAGMA user_version = 1'])
+})
+
+t.test('a file of its own is closed, and opened again', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  for (const [plant, outcomes] of [[FICUS, null], [FICUS, Uint8Array.of(1)]] as const) {
+    const table = await SqlitePlantsTable.open(path)
+    t.strictSame(table.write(plant), outcomes)
+    table.close()
+    t.throws(() => table.write(plant), 'it is closed')
+  }
+})
+
+t.test('a NUL ends no text', async t => {
+  const table = await openTable(t, join(t.testdir(), 'plants.db'))
+  t.equal(table.write(columns([1n, 'a\0b', 'c\0'])), null)
+  t.strictSame([...table.write(columns([1n, 'a\0b', 'c\0'], [1n, 'a', 'c\0'], [1n, 'a\0b', 'c'])) as Uint8Array], [1, 2, 2])
 })
 
 t.test('it tells new plants, the same and others apart', async t => {
