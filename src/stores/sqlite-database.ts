@@ -54,8 +54,8 @@ export async function openDatabase (path: string): Promise<DatabaseSyncInstance>
 }
 
 /**
- * Gives the write-ahead log the size that it comes to anyway: while its file grows, each sync waits for the file system's
- * own journal too, and a commit takes twice as long (0.25 to 0.36 ms against 0.14 to 0.24). Takes some 60 ms, once.
+ * Gives the write-ahead log the size that it comes to anyway: while its file grows, each sync has to write more than its
+ * pages, and a commit takes twice as long (0.25 to 0.36 ms against 0.14 to 0.24). Takes 30 to 60 ms, once.
  *
  * The pages that make it grow are spilled into the log by a transaction that is rolled back: nothing refers to them.
  */
@@ -73,7 +73,7 @@ export function growLog (database: DatabaseSyncInstance, path: string): void {
   database.exec(`PRAGMA cache_size = ${PAGE_CACHE}`)
 }
 
-/** Ends a transaction, where there is one: `isTransaction` is missing before Node 22.16. */
+/** Ends a transaction, where there is one: Node 22.13 has no `isTransaction`. */
 export function rollBack (database: DatabaseSyncInstance): void {
   try {
     database.exec('ROLLBACK')
@@ -98,6 +98,7 @@ function unusable (error: unknown, path: string): FileUnusable | undefined {
   return new FileUnusable(`${path} cannot be written (${message}): give this user the right to, or choose another folder`)
 }
 
+/** The primary result code in an error of SQLite; 0 in any other. */
 export function resultCode (error: unknown): number {
   return Number((error as { errcode?: number }).errcode) & 0xff
 }
