@@ -9,7 +9,7 @@ export interface ForkedLoad {
   stop: () => Promise<void>
 }
 
-/** A load process of its own, for one job. It starts while its caller starts the server. */
+/** A load process of its own, for one job after the other. It starts while its caller starts the server. */
 export function forkedLoad (pin?: number): ForkedLoad {
   const { child, stop } = forkModule(new URL('load-process.js', import.meta.url), pin)
   const isReady = new Promise<void>((resolve) => { child.once('message', () => resolve()) })
@@ -21,18 +21,24 @@ export function forkedLoad (pin?: number): ForkedLoad {
 
   async function run (job: LoadJob, watcher: Watcher = {}): Promise<LoadResult> {
     await Promise.race([isReady, failed])
+    let hear: (message: LoadMessage) => void = () => {}
     const result = new Promise<LoadResult>((resolve, reject) => {
-      child.on('message', (message: LoadMessage) => {
+      hear = (message) => {
         switch (message.kind) {
           case 'opened': watcher.opened?.(); break
           case 'closed': watcher.closed?.(); break
           case 'result': resolve(message.result); break
           case 'failed': reject(new Error(message.message))
         }
-      })
+      }
+      child.on('message', hear)
       child.send(job)
     })
-    return await Promise.race([result, failed])
+    try {
+      return await Promise.race([result, failed])
+    } finally {
+      child.off('message', hear)
+    }
   }
   return { run, stop }
 }

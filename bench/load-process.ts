@@ -11,7 +11,7 @@ function tell (message: LoadMessage): void {
 }
 
 process.once('disconnect', () => process.exit())
-process.once('message', (job: LoadJob) => {
+process.on('message', (job: LoadJob) => {
   runLoad(job, { opened: () => tell({ kind: 'opened' }), closed: () => tell({ kind: 'closed' }) })
     .then((result) => tell({ kind: 'result', result }), (error: Error) => tell({ kind: 'failed', message: error.message }))
 })

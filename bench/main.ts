@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { compare } from './compare.js'
+import { forkedLoad } from './forked-load.js'
 import { machine } from './machine.js'
 import type { Bench } from './measure.js'
 import { help, readOptions, WrongOption } from './options.js'
@@ -57,21 +58,22 @@ async function run (options: Options, rows: Target[], folder: string, name: stri
   if (options.url === undefined && specs.some(({ server }) => server.startsWith('ours')) && !existsSync('dist')) {
     throw new Error('dist is missing: npm run build (npm run bench does it)')
   }
-  const rounds = options.rounds ?? (options.targets === undefined ? 3 : 5)
+  const rounds = options.rounds ?? (options.targets === undefined ? 3 : 9)
   const bench: Bench = {
     folder,
     token: options.token ?? randomBytes(24).toString('base64url'),
-    warmUp: options.warmUp ?? (options.targets === undefined ? 0.75 : 2),
-    duration: options.duration ?? (options.targets === undefined ? 1.5 : 4),
+    warmUp: options.warmUp ?? (options.targets === undefined ? 3 : 8),
+    duration: options.duration ?? (options.targets === undefined ? 1.5 : 2),
     generator: options.generator,
     url: options.url,
     mongodb: options.mongodb,
     environment: options.environment,
     pin: options.pin,
-    databaseFiles: new Map()
+    databaseFiles: new Map(),
+    load: forkedLoad(options.pin ? 1 : undefined)
   }
   const told = progress(process.stderr, specs.length * rounds)
-  const measurements = await runRounds(specs, rounds, bench, told)
+  const measurements = await runRounds(specs, rounds, bench, told).finally(bench.load.stop)
   told.line('')
   const { warmUp, duration, generator, pin, environment } = bench
   return {

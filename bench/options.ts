@@ -37,7 +37,7 @@ const specialCases = ['growth', 'distance', 'all']
 export const help = `npm run bench -- [options]
 
 Measures plant-store beside bare node:http and the servers one would write first. Each server runs in a process of its
-own, is proven right, warmed up, and measured in interleaved rounds; a wrong answer fails the run.
+own, is proven right, warmed up, and measured in interleaved rounds, for which it stays; a wrong answer fails the run.
 Without options: case create, all servers, 64 connections, and open loops at half rate, in under 3 minutes.
 
 what
@@ -54,9 +54,9 @@ what
   --url URL --token T     load a running service instead of starting servers
 
 how
-  --duration SECONDS      of each measurement, default 1.5 (targets: 4)
-  --warm-up SECONDS       before it, thrown away, default 0.75 (targets: 2)
-  --rounds N              default 3 (targets: 5)
+  --duration SECONDS      of each measurement, default 1.5 (targets: 2)
+  --warm-up SECONDS       before the first round, thrown away, default 3 (targets: 8)
+  --rounds N              default 3 (targets: 9)
   --mongodb URL           use this MongoDB (a database of its own, dropped afterwards) instead of a scripted one in memory
   --generator autocannon|lean
                           of closed loops; lean costs half the processor time, for machines with few cores

@@ -11,14 +11,15 @@ export function growingIds (now = Date.now()): NextId {
   return () => String(id++)
 }
 
+/** For all runs of a process: two that start at 0 could meet. */
+let count = 0
+
 /** A random upper half spreads the ids over the whole index; the counted lower half keeps them distinct. */
 export function randomIds (): NextId {
-  let count = 0
   return () => `${1e7 + Math.floor(Math.random() * 8e7)}${String(count++ % 1e8).padStart(8, '0')}`
 }
 
 /** 19 digits: beyond 2^53, which JSON.parse rounds, and within int64. */
 export function bigIds (): NextId {
-  let count = 0
   return () => `90${1e7 + Math.floor(Math.random() * 8e7)}${String(count++ % 1e9).padStart(9, '0')}`
 }

@@ -8,6 +8,7 @@ import { runServer } from './run-server.js'
 import type { Measurement, Spec } from './spec.js'
 import { specKey } from './spec.js'
 import { forkModule } from './start-process.js'
+import { Subjects } from './subjects.js'
 
 /**
  * A B C A B C …: what changes on the machine meanwhile meets all of them alike. The first round also decides which
@@ -20,16 +21,22 @@ export async function runRounds (specs: readonly Spec[], rounds: number, bench: 
     return { spec, rounds: [], ...(left === undefined ? {} : { left }) }
   })
   await prefillAll(distinct, bench, told)
-  for (let round = 1; round <= rounds; round++) {
-    for (const measurement of measurements) {
-      if (measurement.left !== undefined) continue
-      told.step(`round ${round}: ${specKey(measurement.spec)}`)
-      try {
-        measurement.rounds.push(await measure(measurement.spec, bench, measurements))
-      } catch (error) {
-        throw new Error(`${specKey(measurement.spec)}, round ${round}: ${(error as Error).message}`)
+  const subjects = new Subjects(bench)
+  try {
+    for (let round = 1; round <= rounds; round++) {
+      for (const measurement of measurements) {
+        if (measurement.left !== undefined) continue
+        told.step(`round ${round}: ${specKey(measurement.spec)}`)
+        try {
+          measurement.rounds.push(await measure(measurement.spec, bench, subjects, measurements))
+        } catch (error) {
+          throw new Error(`${specKey(measurement.spec)}, round ${round}: ${(error as Error).message}`)
+        }
       }
     }
+    await subjects.check()
+  } finally {
+    await subjects.stop()
   }
   return measurements
 }
