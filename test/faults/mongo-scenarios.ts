@@ -49,7 +49,7 @@ const after = async (ms: number) => { await new Promise(resolve => setTimeout(re
 /** The documents with these ids fail with the code, wherever they stand in the batch; `stored` where they are stored all the same. */
 function failing (ids: readonly number[], code: number, { stored = false } = {}): Cue {
   return ({ request: { documents } }, perform) => perform({
-    fault: index => ids.includes(Number(documents[index]?.read()['_id'])) ? { code, stored } : undefined
+    fault: index => ids.includes(Number(documents[index]?.['_id'])) ? { code, stored } : undefined
   })
 }
 

@@ -1,11 +1,11 @@
-import type { IdKey } from './id-key.js'
-import type { RawDocument } from './wire/raw-document.js'
+import type { Document } from 'bson'
+import { idKey, type IdKey } from './id-key.js'
 
 /** A stored document, and how far it has come: rolled back ones are kept by nothing but a session's own list. */
 export interface Stored {
   readonly collection: Map<IdKey, Stored>
   readonly key: IdKey
-  readonly document: RawDocument
+  readonly document: Document
   state: 'local' | 'majority' | 'rolled back'
 }
 
@@ -30,9 +30,9 @@ export class Memory {
     return collection
   }
 
-  /** Stores a document, with an id where it has none, not yet majority-committed; returns nothing when its id is taken. */
-  insert (collection: Map<IdKey, Stored>, document: RawDocument): Stored | undefined {
-    const key = document.identify()
+  /** Stores a document, not yet majority-committed; returns nothing when its id is taken. */
+  insert (collection: Map<IdKey, Stored>, document: Document): Stored | undefined {
+    const key = idKey(document['_id'])
     if (collection.has(key)) return undefined
     const stored: Stored = { collection, key, document, state: 'local' }
     collection.set(key, stored)

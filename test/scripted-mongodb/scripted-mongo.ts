@@ -171,7 +171,7 @@ export class ScriptedMongo {
     const plants = new Map<bigint, StoredPlant>()
     for (const namespace of memory.namespaces.filter((name) => name.endsWith('.plants'))) {
       for (const { key, document, state } of memory.collection(namespace).values()) {
-        if (typeof key === 'bigint' && wanted(state)) plants.set(key, withoutId(document.read()))
+        if (typeof key === 'bigint' && wanted(state)) plants.set(key, withoutId(document))
       }
     }
     return plants

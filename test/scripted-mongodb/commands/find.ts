@@ -8,7 +8,7 @@ export const find: Command = ({ request, member }) => {
   const limit = Math.abs(Number(body['limit'] ?? 0)) || Infinity
   const skip = Number(body['skip'] ?? 0)
   const found = selectDocuments(member, request, body['find'], body['filter'], body['sort']).slice(skip, skip + limit)
-  const documents = found.map((document) => project(document.read(), body['projection']))
+  const documents = found.map((document) => project(document, body['projection']))
   const { id, batch } = member.cursors.open(documents, Number(body['batchSize'] ?? 101))
   if (body['singleBatch'] === true) member.cursors.kill(Number(id))
   return { cursor: { id: body['singleBatch'] === true ? id.multiply(0) : id, ns: `${database}.${body['find']}`, firstBatch: batch }, ok: 1 }

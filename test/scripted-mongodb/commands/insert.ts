@@ -1,4 +1,4 @@
-import type { Document } from 'bson'
+import { ObjectId, type Document } from 'bson'
 import { CommandError, type Failure } from '../command-error.js'
 import { ERROR_NAMES } from '../error-names.js'
 import type { Stored } from '../memory.js'
@@ -47,12 +47,13 @@ function store ({ request: { body, database, documents }, member, manner }: Cont
       continue
     }
     const fault = manner.fault?.(index)
-    const stored = fault?.stored === false ? undefined : memory.insert(collection, document)
+    const identified = document['_id'] === undefined ? { _id: new ObjectId(), ...document } : document
+    const stored = fault?.stored === false ? undefined : memory.insert(collection, identified)
     if (stored !== undefined) executed[statement] = stored
     if (stored !== undefined && fault === undefined) {
       n++
     } else {
-      writeErrors.push(fault === undefined ? duplicate(index, namespace, document.read()) : failed(index, fault))
+      writeErrors.push(fault === undefined ? duplicate(index, namespace, identified) : failed(index, fault))
       if (body['ordered'] !== false) break
     }
   }

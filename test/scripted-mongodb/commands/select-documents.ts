@@ -3,7 +3,6 @@ import { CommandError } from '../command-error.js'
 import { idKey, type IdKey } from '../id-key.js'
 import type { Member } from '../member.js'
 import type { Stored } from '../memory.js'
-import type { RawDocument } from '../wire/raw-document.js'
 import type { Request } from '../wire/request.js'
 
 /** Whether `left` comes before `right` in the order of ids: numbers first, then the rest. */
@@ -21,7 +20,7 @@ const COMPARISONS: Readonly<Record<string, (key: IdKey, operand: IdKey) => boole
 }
 
 /** The documents that a filter on `_id` selects and this request may see; `sort` by `_id`, 1 or -1. */
-export function selectDocuments (member: Member, request: Request, collectionName: string, filter: Document = {}, sort: Document = {}): RawDocument[] {
+export function selectDocuments (member: Member, request: Request, collectionName: string, filter: Document = {}, sort: Document = {}): Document[] {
   const { memory } = member.deployment
   requireReadable(member, request)
   const committedOnly = !member.isPrimary || ['majority', 'linearizable', 'snapshot'].includes(request.body['readConcern']?.level)

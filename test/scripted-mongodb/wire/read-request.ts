@@ -1,6 +1,5 @@
-import type { Document } from 'bson'
+import { deserialize, type Document } from 'bson'
 import { OpCode } from './op-code.js'
-import { RawDocument, readDocument } from './raw-document.js'
 import type { Request } from './request.js'
 
 const CHECKSUM_PRESENT = 1
@@ -18,7 +17,7 @@ export function readRequest (frame: Buffer): Request {
 function readMsg (frame: Buffer): Request {
   const flags = frame.readUInt32LE(16)
   const end = frame.length - (flags & CHECKSUM_PRESENT ? 4 : 0)
-  const sequences: Record<string, RawDocument[]> = {}
+  const sequences: Document = {}
   let body: Document = {}
   for (let at = 20; at < end;) {
     const kind = frame[at++]
@@ -34,7 +33,7 @@ function readMsg (frame: Buffer): Request {
     at += size
   }
   return {
-    ...describe(frame, body, body['$db'], sequences['documents']),
+    ...describe(frame, Object.assign(body, sequences), body['$db']),
     wantsAnswer: (flags & MORE_TO_COME) === 0,
     allowsExhaust: (flags & EXHAUST_ALLOWED) !== 0,
     legacy: false
@@ -48,16 +47,18 @@ function readQuery (frame: Buffer): Request {
   return { ...describe(frame, query['$query'] ?? query, database), wantsAnswer: true, allowsExhaust: false, legacy: true }
 }
 
-function describe (frame: Buffer, body: Document, database: string = 'admin', sequence?: RawDocument[]) {
+function describe (frame: Buffer, body: Document, database: string = 'admin') {
   const [name = ''] = Object.keys(body)
   const command = name.toLowerCase() === 'ismaster' ? 'hello' : name
-  const inBody: Uint8Array[] = body['documents'] ?? []
-  const documents = sequence ?? inBody.map(({ byteOffset }) => new RawDocument(frame, byteOffset - frame.byteOffset))
-  return { command, body, database, documents, requestId: frame.readInt32LE(4) }
+  return { command, body, database, documents: body['documents'] ?? [], requestId: frame.readInt32LE(4) }
 }
 
-function readDocuments (frame: Buffer, from: number, to: number): RawDocument[] {
-  const documents: RawDocument[] = []
-  for (let at = from; at < to; at += frame.readInt32LE(at)) documents.push(new RawDocument(frame, at))
+function readDocuments (frame: Buffer, from: number, to: number): Document[] {
+  const documents: Document[] = []
+  for (let at = from; at < to; at += frame.readInt32LE(at)) documents.push(readDocument(frame, at))
   return documents
+}
+
+function readDocument (frame: Buffer, index: number): Document {
+  return deserialize(frame, { index, allowObjectSmallerThanBufferSize: true, promoteValues: false })
 }

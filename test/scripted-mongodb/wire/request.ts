@@ -1,5 +1,4 @@
 import type { Document } from 'bson'
-import type { RawDocument } from './raw-document.js'
 
 /** One message of a client, read: a command, its documents, and how it wants to be answered. */
 export interface Request {
@@ -8,7 +7,7 @@ export interface Request {
   /** The command document. Its numbers are BSON objects (`Int32`, `Long`, `Double`), so that they are written back as they came. */
   readonly body: Document
   /** What an insert brings, whether it came as an array or as a document sequence. */
-  readonly documents: readonly RawDocument[]
+  readonly documents: readonly Document[]
   readonly database: string
   readonly requestId: number
   /** False for an unacknowledged write (the moreToCome flag): no answer may be sent. */
