@@ -39,23 +39,23 @@ export class SqliteThread {
   readonly #expected: ((answer: SqliteAnswer) => void)[] = []
   readonly #exit: Promise<void>
   #ended = false
+  #fault = 'the database thread ended'
   /** How the opening went. */
   readonly opened: Promise<SqliteAnswer>
 
   constructor (path: string) {
     this.#worker = new PausingWorker(path)
     this.opened = this.#answer()
-    let fault = 'the database thread ended'
     this.#worker.on('message', (answer: SqliteAnswer) => {
       if (answer.kind !== 'done') this.#ended = answer.kind === 'unusable' || answer.ends
       this.#expected.shift()?.(answer)
     })
-    this.#worker.on('error', error => { fault += `: ${error.message}` })
+    this.#worker.on('error', error => { this.#fault += `: ${error.message}` })
     this.#exit = new Promise(resolve => {
       this.#worker.on('exit', () => {
         this.#ended = true
         // What it was doing when it died is not known.
-        for (const tell of this.#expected.splice(0)) tell({ kind: 'failed', message: fault, perhapsStored: true, ends: true })
+        for (const tell of this.#expected.splice(0)) tell({ kind: 'failed', message: this.#fault, perhapsStored: true, ends: true })
         resolve()
       })
     })
@@ -65,8 +65,10 @@ export class SqliteThread {
     return this.#ended
   }
 
-  /** Sends a request behind those that were sent before; resolves with its answer, also where the thread dies. */
+  /** Sends a request behind those that were sent before; resolves with its answer, also where the thread dies or has died. */
   ask (request: SqliteRequest): Promise<SqliteAnswer> {
+    // Node may tell of a thread's last answer and of its end in one go.
+    if (this.#ended) return Promise.resolve({ kind: 'failed', message: this.#fault, perhapsStored: false, ends: true })
     const answer = this.#answer()
     this.#worker.postMessage(request, request.kind === 'write' ? [request.plants.ids.buffer as ArrayBuffer] : [])
     return answer

@@ -51,8 +51,9 @@ export class SqliteWriter implements BatchWriter {
 
   async #ask (request: SqliteRequest): Promise<SqliteAnswer> {
     if (this.#thread === undefined || this.#thread.ended) this.#thread = new SqliteThread(this.#path)
-    const opened = await this.#thread.opened
-    return opened.kind === 'done' ? this.#thread.ask(request) : opened
+    const thread = this.#thread
+    const opened = await thread.opened
+    return opened.kind === 'done' ? thread.ask(request) : opened
   }
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
@@ -144,6 +144,23 @@ t.test('a thread that dies while it opens is no end either', async t => {
   process.once('worker', (worker: Worker) => { worker.terminate() })
   t.equal(await store.open(), true)
   t.equal(await store.create(FICUS, soon()), 'stored')
+})
+
+t.test('a thread that dies just after it has opened is no end either, where Node tells of both at once', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  const started = once(process, 'worker') as Promise<[Worker]>
+  const opening = store.open()
+  const [worker] = await started
+  const block = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+  for (const began = Date.now(); !existsSync(`${path}-wal`) && Date.now() < began + 10_000;) block(10)
+  block(200)
+  worker.terminate()
+  block(300)
+  t.equal(await opening, true)
+  t.equal(await store.create(FICUS, soon()), 'stored')
+  await store.close()
+  t.match(plantsInFile(path), new Map([[1n, { name: 'Ficus' }]]))
 })
 
 t.test('a file that another program keeps locked is waited for, also at the opening', async t => {
