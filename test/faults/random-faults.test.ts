@@ -8,6 +8,7 @@ t.test('in random sequences of creates and faults, no store contradicts the mode
   const script = fileURLToPath(new URL('random-faults.js', import.meta.url))
   const child = spawn('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, script, '--sequences', '200', '--lanes', '12', '--sqlite', '15'])
   let told = ''
+  child.stdout.once('data', seed => { t.comment(String(seed).trim()) })
   child.stdout.on('data', text => { told += text })
   child.stderr.on('data', text => { told += text })
   const [code] = await once(child, 'close')
