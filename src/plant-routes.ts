@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
-import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { errorAnswerer } from './answer-error.js'
 import { ApiError, apiErrors } from './api-error.js'
 import { bearerAuthentication, type Tokens } from './authenticate.js'
@@ -8,6 +8,7 @@ import { parsePlantBody } from './plant-body-parser.js'
 import { ErrorSchema, NewPlantSchema, PlantSchema } from './plant-schemas.js'
 import { bodyReader } from './read-body.js'
 import type { PlantStore } from './stores/plant-store.js'
+import { TypeBoxValidatorCompiler } from './typebox.js'
 
 const errorStatuses = Object.values(apiErrors).map(([status]) => status)
 

@@ -1,4 +1,5 @@
-import { Kind, Type, TypeRegistry, type Static } from '@sinclair/typebox'
+import type { Static } from '@sinclair/typebox'
+import { Kind, Type, TypeRegistry } from './typebox.js'
 
 // JSON Schema has no keyword for a 64-bit integer that JavaScript keeps exactly, nor for well-formed Unicode: both are
 // TypeBox kinds, which compile into the validator and appear in OpenAPI as what they are on the wire.

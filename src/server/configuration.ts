@@ -1,6 +1,7 @@
-import { Type, type Static, type TSchema } from '@sinclair/typebox'
+import type { Static, TSchema } from '@sinclair/typebox'
 import { b64token } from '../bearer-tokens.js'
 import { limits } from '../plant-store-options.js'
+import { Type } from '../typebox.js'
 import { ConfigurationError, readVariable } from './read-variable.js'
 import { readTlsPair, type TlsPair } from './tls-pair.js'
 

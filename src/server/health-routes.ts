@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { apiErrors } from '../api-error.js'
 import { ErrorSchema } from '../plant-schemas.js'
 import type { PlantStore } from '../stores/plant-store.js'
+import { Type } from '../typebox.js'
 import type { EventLoopLag } from './event-loop-lag.js'
 
 const PATIENCE = 3_000

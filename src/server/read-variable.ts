@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { TSchema } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
+import { Value } from '../typebox.js'
 
 /** A variable that cannot be used: the message names it, its fault and what is allowed, and holds no secret. */
 export class ConfigurationError extends Error {}
