@@ -5,8 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 export interface DelayingProxy { port: number, close: () => Promise<void> }
 
 /**
- * A TCP proxy that puts a server `milliseconds` away: half there, half back, in whole milliseconds (Node's timers know
- * no finer), their sum kept. A line is a delay, not a narrow pipe: any number of chunks may be under way at once.
+ * A TCP proxy that puts a server `milliseconds` away: half there, half back, in whole milliseconds, their sum kept. A line is a delay, not a narrow pipe: any number of chunks may be under way at once.
  */
 export async function delayingProxy (port: number, host: string, milliseconds: number): Promise<DelayingProxy> {
   const there = Math.ceil(milliseconds / 2)
@@ -51,18 +50,23 @@ function delayed (from: Socket, to: Socket, milliseconds: number): void {
 
   function put (chunk: Buffer | null): void {
     waiting.push({ due: performance.now() + milliseconds, chunk })
-    timer ??= setTimeout(release, milliseconds)
+    timer ??= later(performance.now() + milliseconds)
+  }
+
+  // A timer comes up to a millisecond late: it is set for the millisecond before.
+  function later (due: number): NodeJS.Timeout {
+    return setTimeout(release, Math.max(1, Math.trunc(due - performance.now() - 0.5)))
   }
 
   function release (): void {
-    // A timer may come a little early by this clock; what is due within a quarter of a millisecond goes along.
-    const now = performance.now() + 0.25
+    // What is due within half a millisecond goes along: some chunks are that early, others that late.
+    const now = performance.now() + 0.5
     while (waiting.length > 0 && (waiting[0] as { due: number }).due <= now) {
       const { chunk } = waiting.shift() as { chunk: Buffer | null }
       if (chunk === null) to.end()
       else to.write(chunk)
     }
     const next = waiting[0]
-    timer = next === undefined ? undefined : setTimeout(release, Math.max(1, next.due - performance.now()))
+    timer = next === undefined ? undefined : later(next.due)
   }
 }

@@ -5,12 +5,13 @@ import { forkModule } from './start-process.js'
 export interface Watcher { opened?: () => void, closed?: () => void }
 
 export interface ForkedLoad {
+  pid: number
   run: (job: LoadJob, watcher?: Watcher) => Promise<LoadResult>
   stop: () => Promise<void>
 }
 
 /** A load process of its own, for one job after the other. It starts while its caller starts the server. */
-export function forkedLoad (pin?: number): ForkedLoad {
+export function forkedLoad (pin?: string): ForkedLoad {
   const { child, stop } = forkModule(new URL('load-process.js', import.meta.url), pin)
   const isReady = new Promise<void>((resolve) => { child.once('message', () => resolve()) })
   const failed = new Promise<never>((_resolve, reject) => {
@@ -40,5 +41,5 @@ export function forkedLoad (pin?: number): ForkedLoad {
       child.off('message', hear)
     }
   }
-  return { run, stop }
+  return { pid: child.pid as number, run, stop }
 }

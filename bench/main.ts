@@ -10,6 +10,7 @@ import type { Bench } from './measure.js'
 import { help, readOptions, WrongOption } from './options.js'
 import type { Options } from './options.js'
 import { plan } from './plan.js'
+import { processors } from './processors.js'
 import { progress } from './progress.js'
 import { load, resultsFile, save } from './results.js'
 import type { Results } from './results.js'
@@ -59,6 +60,8 @@ async function run (options: Options, rows: Target[], folder: string, name: stri
     throw new Error('dist is missing: npm run build (npm run bench does it)')
   }
   const rounds = options.rounds ?? (options.targets === undefined ? 3 : 9)
+  const pin = options.pin ? processors() : undefined
+  if (options.pin && pin === undefined) throw new WrongOption('--pin needs two processors and taskset (util-linux)')
   const bench: Bench = {
     folder,
     token: options.token ?? randomBytes(24).toString('base64url'),
@@ -68,19 +71,19 @@ async function run (options: Options, rows: Target[], folder: string, name: stri
     url: options.url,
     mongodb: options.mongodb,
     environment: options.environment,
-    pin: options.pin,
+    pin,
     databaseFiles: new Map(),
-    load: forkedLoad(options.pin ? 1 : undefined)
+    load: forkedLoad(pin?.generator)
   }
   const told = progress(process.stderr, specs.length * rounds)
   const measurements = await runRounds(specs, rounds, bench, told).finally(bench.load.stop)
   told.line('')
-  const { warmUp, duration, generator, pin, environment } = bench
+  const { warmUp, duration, generator, environment } = bench
   return {
     name,
     date: new Date().toISOString(),
     machine: machine(folder),
-    options: { rounds, warmUp, duration, generator, pin, environment },
+    options: { rounds, warmUp, duration, generator, pin: pin !== undefined, environment },
     measurements,
     ...(options.targets === undefined ? {} : { targets: judge(rows, measurements) })
   }

@@ -4,6 +4,7 @@ import { contender } from './contenders.js'
 import type { ForkedLoad } from './forked-load.js'
 import { fullRate } from './full-rate.js'
 import { mongoTarget } from './mongo-target.js'
+import type { Processors } from './processors.js'
 import type { Measurement, Round, Spec } from './spec.js'
 import { forkModule } from './start-process.js'
 import { startTime } from './start-time.js'
@@ -20,7 +21,8 @@ export interface Bench {
   url?: string | undefined
   mongodb?: string | undefined
   environment: Record<string, string>
-  pin: boolean
+  /** Where the generator has a processor of its own all the time. */
+  pin?: Processors | undefined
   /** Database files with so many plants. */
   databaseFiles: Map<number, string>
   /** One for all: it has to be warm as well. */

@@ -15,14 +15,14 @@ export interface MongoTarget {
 let databases = 0
 
 /** The given server with a database that is dropped afterwards; or else a scripted one in memory, fresh for each measurement. */
-export async function mongoTarget (given: string | undefined, folder: string, distance: number | undefined, pin?: number): Promise<MongoTarget> {
+export async function mongoTarget (given: string | undefined, folder: string, distance: number | undefined): Promise<MongoTarget> {
   const stops: Array<() => Promise<void>> = []
   const stop = async (): Promise<void> => { for (const one of stops.reverse().splice(0)) await one() }
   try {
     let server = given
     if (server === undefined) {
       const words = ['--import=tsx', 'test/scripted-mongodb/main.ts', '--as', 'standalone', '--port', '0']
-      const scripted = await startProcess({ arguments: words, pin }, join(folder, 'scripted-mongodb.log'), /mongodb:\/\/\S+/)
+      const scripted = await startProcess({ arguments: words }, join(folder, 'scripted-mongodb.log'), /mongodb:\/\/\S+/)
       stops.push(scripted.stop)
       server = scripted.address
     }

@@ -60,7 +60,7 @@ how
   --mongodb URL           use this MongoDB (a database of its own, dropped afterwards) instead of a scripted one in memory
   --generator autocannon|lean
                           of closed loops; lean costs half the processor time, for machines with few cores
-  --pin                   servers to processor 0, the load generator to processor 1 (taskset)
+  --pin                   the load generator has the last processor for itself (taskset); in open loops it always has
   --env NAME=VALUE        for plant-store's processes, e.g. WORKERS=2; may be repeated
   --folder PATH           where stores are put, default a temporary folder: durable writes are as slow as its disk
 

@@ -16,7 +16,7 @@ export interface ServerPlace {
   mongodb?: string | undefined
   distance?: number | undefined
   environment?: Record<string, string>
-  pin?: number | undefined
+  pin?: string | undefined
 }
 
 export interface RunningServer {

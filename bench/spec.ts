@@ -38,6 +38,11 @@ export interface Round {
 
 export interface Measurement { spec: Spec, rounds: Round[], left?: string }
 
+/** The key of the closed loop that finds an open one's full rate. */
+export function closedKey ({ rate, ...spec }: Spec): string {
+  return specKey({ ...spec, kind: 'closed' })
+}
+
 /** Tells one spec from another within a run and between runs: --compare finds its pairs by it. */
 export function specKey (spec: Spec): string {
   return [

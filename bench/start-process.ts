@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface Command {
   arguments: string[]
   environment?: Record<string, string>
-  /** The processor to stay on, said by util-linux' taskset. */
-  pin?: number | undefined
+  /** The processors to stay on, as util-linux' taskset takes them. */
+  pin?: string | undefined
 }
 
 export interface Started {
@@ -44,7 +44,7 @@ export async function startProcess (command: Command, logFile: string, address =
 }
 
 /** As startProcess, with a channel for messages instead of an address. */
-export function forkModule (module: URL, pin?: number, words: string[] = []): { child: ChildProcess, stop: () => Promise<void> } {
+export function forkModule (module: URL, pin?: string, words: string[] = []): { child: ChildProcess, stop: () => Promise<void> } {
   const [execPath = '', ...execArgv] = [...taskset(pin), process.execPath, '--import=tsx']
   const child = fork(module, words, { execPath, execArgv, env: cleanEnvironment() })
   keep(child)
@@ -66,8 +66,8 @@ async function stop (child: ChildProcess): Promise<void> {
   clearTimeout(kill)
 }
 
-function taskset (processor: number | undefined): string[] {
-  return processor === undefined ? [] : ['taskset', '-c', String(processor)]
+function taskset (processors: string | undefined): string[] {
+  return processors === undefined ? [] : ['taskset', '-c', processors]
 }
 
 /** The service's own settings in the caller's environment, or a coverage run's loaders, must not leak into what is measured. */

@@ -1,8 +1,9 @@
 import { contender, namedService } from './contenders.js'
 import type { Contender } from './contenders.js'
-import type { LoadJob } from './load-job.js'
+import type { LoadJob, LoadResult } from './load-job.js'
 import type { Bench } from './measure.js'
 import { peakMemory, processorSeconds } from './process-cost.js'
+import { apart } from './processors.js'
 import { prove } from './prove.js'
 import { countRows, runServer } from './run-server.js'
 import type { RunningServer } from './run-server.js'
@@ -75,7 +76,7 @@ export class Subject {
       mongodb: place.mongodb === 'given' ? bench.mongodb : undefined,
       distance: place.distance,
       environment,
-      pin: pin ? 0 : undefined
+      pin: pin?.servers
     })
     try {
       return new Subject(chosen, server, bench, before + await prove(chosen, server.url, token))
@@ -92,7 +93,8 @@ export class Subject {
     let openedAt: number | undefined
     let used: number | undefined
     let memory: number | undefined
-    const { answers, seconds, latency, generatorBusy, unanswered, lateness, acknowledged } = await this.#bench.load.run(job, {
+    const { load, pin: isApart } = this.#bench
+    const run = async (): Promise<LoadResult> => await load.run(job, {
       opened () { openedAt = pid === undefined ? undefined : processorSeconds(pid) },
       closed () {
         const now = pid === undefined ? undefined : processorSeconds(pid)
@@ -100,6 +102,9 @@ export class Subject {
         memory = pid === undefined ? undefined : peakMemory(pid)
       }
     })
+    // What the generator took from the server would count as the server's latency.
+    const result = spec.kind === 'open' && isApart === undefined ? await apart(load.pid, pid, run) : await run()
+    const { answers, seconds, latency, generatorBusy, unanswered, lateness, acknowledged } = result
     this.#warm.add(specKey(spec))
     if (storesAll(spec)) this.#owed += acknowledged
     const distance = this.#server?.measuredDistance

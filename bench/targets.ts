@@ -1,5 +1,5 @@
 import type { Measurement, Round, Spec } from './spec.js'
-import { specKey } from './spec.js'
+import { closedKey, specKey } from './spec.js'
 import type { Spread } from './statistics.js'
 import { ratio, spread } from './statistics.js'
 
@@ -103,11 +103,12 @@ export function targets (plants: number): Target[] {
   ]
 }
 
-/** All specs of the rows once, closed loops before the open ones that need their rate. */
+/** All specs of the rows once, each open loop right behind the closed one that finds its rate. */
 export function targetSpecs (rows: readonly Target[], hasMongodb: boolean): Spec[] {
   const specs = rows.filter(({ needsMongodb }) => hasMongodb || needsMongodb !== true).flatMap((row) => row.specs)
   const distinct = [...new Map(specs.map((spec) => [specKey(spec), spec])).values()]
-  return [...distinct.filter(({ kind }) => kind !== 'open'), ...distinct.filter(({ kind }) => kind === 'open')]
+  const [open, others] = [true, false].map((isOpen) => distinct.filter(({ kind }) => (kind === 'open') === isOpen)) as [Spec[], Spec[]]
+  return others.flatMap((spec) => [spec, ...open.filter((one) => closedKey(one) === specKey(spec))])
 }
 
 export function judge (rows: readonly Target[], measurements: readonly Measurement[]): TargetRow[] {

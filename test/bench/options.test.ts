@@ -39,7 +39,7 @@ t.test('--targets alone means all rows, and --env may be repeated', async (t) =>
 t.test('the closed loop that an open loop takes its rate from is measured before it', async (t) => {
   const keys = targetSpecs(targets(1000), false).map(specKey)
   const open = keys.indexOf('open ours-sqlite create c64 growing 50%')
-  t.ok(open > keys.indexOf('closed ours-sqlite create c64 growing'))
+  t.equal(keys[open - 1], 'closed ours-sqlite create c64 growing', 'right behind the loop that finds its rate')
   t.equal(new Set(keys).size, keys.length)
   t.notOk(keys.some((key) => key.includes('given')))
 })

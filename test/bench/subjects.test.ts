@@ -26,9 +26,9 @@ function subjectsUnder (t: Test, acknowledged: number): { subjects: Subjects, jo
     duration: 1,
     generator: 'lean',
     environment: {},
-    pin: false,
+    pin: undefined,
     databaseFiles: new Map(),
-    load: { run, stop: async () => {} }
+    load: { pid: process.pid, run, stop: async () => {} }
   })
   t.teardown(async () => {
     await subjects.stop()
