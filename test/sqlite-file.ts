@@ -5,9 +5,11 @@ export const { DatabaseSync } = isBuiltin('node:sqlite')
   ? await import('node:sqlite' as '@photostructure/sqlite')
   : await import('@photostructure/sqlite')
 
-/** A second connection to a database file, as another program would have. */
+/** A second connection to a database file, as another program would have, that waits where the file is locked. */
 export function openSqlite (path: string): DatabaseSyncInstance {
-  return new DatabaseSync(path)
+  const database = new DatabaseSync(path)
+  database.exec('PRAGMA busy_timeout = 5000')
+  return database
 }
 
 /** The plants that another program sees in a database file. */

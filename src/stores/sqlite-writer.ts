@@ -50,8 +50,15 @@ export class SqliteWriter implements BatchWriter {
   }
 
   async #ask (request: SqliteRequest): Promise<SqliteAnswer> {
-    if (this.#thread === undefined || this.#thread.ended) this.#thread = new SqliteThread(this.#path)
-    const thread = this.#thread
+    let thread = this.#thread
+    if (thread === undefined || thread.ended) {
+      try {
+        thread = this.#thread = new SqliteThread(this.#path)
+      } catch (error) {
+        const message = `no thread for the database could be started: ${(error as Error).message}`
+        return { kind: 'failed', message, perhapsStored: false, ends: true }
+      }
+    }
     const opened = await thread.opened
     return opened.kind === 'done' ? thread.ask(request) : opened
   }

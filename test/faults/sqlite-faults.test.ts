@@ -112,18 +112,25 @@ t.test('files may not grow any more (EFBIG)', async t => {
   await recovers(t, service)
 })
 
+/** The service with `failing-writes.c`: a file `${fault}.${kind}` begins a fault. Undefined where there is no compiler. */
+async function startFaulty (t: Test): Promise<Running & { fault: string } | undefined> {
+  const folder = testFolder(t)
+  const library = join(folder, 'failing-writes.so')
+  try {
+    execFileSync('gcc', ['-shared', '-fPIC', '-o', library, projectFile('test/faults/failing-writes.c'), '-ldl'], { stdio: 'pipe' })
+  } catch {
+    t.comment('skipped: there is no gcc here')
+    return undefined
+  }
+  const fault = join(folder, 'fault')
+  return { ...await start(t, folder, { LD_PRELOAD: library, FAULTY_FILE: 'plants.db', FAULT_SWITCH: fault }), fault }
+}
+
 for (const kind of ['write', 'sync']) {
   t.test(`every ${kind} fails (EIO)`, async t => {
-    const folder = testFolder(t)
-    const library = join(folder, 'failing-writes.so')
-    try {
-      execFileSync('gcc', ['-shared', '-fPIC', '-o', library, projectFile('test/faults/failing-writes.c'), '-ldl'], { stdio: 'pipe' })
-    } catch {
-      return t.comment('skipped: there is no gcc here')
-    }
-    const fault = join(folder, 'fault')
-    const service = await start(t, folder, { LD_PRELOAD: library, FAULTY_FILE: 'plants.db', FAULT_SWITCH: fault })
-    const { address, clients } = service
+    const service = await startFaulty(t)
+    if (service === undefined) return
+    const { address, clients, fault } = service
     await clients.load(address, { ms: 200 })
     t.ok(clients.told.every(({ status }) => status === 200))
     const before = clients.told.length
@@ -140,6 +147,25 @@ for (const kind of ['write', 'sync']) {
     await recovers(t, service)
   })
 }
+
+t.test('the database thread has ended by a fault, and no other can be started (EAGAIN)', async t => {
+  const service = await startFaulty(t)
+  if (service === undefined) return
+  const { address, clients, fault } = service
+  await clients.load(address, { ms: 200 })
+  const load = clients.load(address, { ms: 2_500 })
+  await sleep(300)
+  for (const kind of ['thread', 'write']) writeFileSync(`${fault}.${kind}`, '')
+  await sleep(500)
+  rmSync(`${fault}.write`)
+  await sleep(500)
+  const { status, message } = await ready(address)
+  t.equal(status, 503)
+  t.match(message, /^Not ready: SQLite: no thread for the database could be started/)
+  rmSync(`${fault}.thread`)
+  await load
+  await recovers(t, service)
+})
 
 /** The service in this process, on a database in a folder of the test's own. */
 async function inProcess (t: Test, STORE_TIMEOUT: number): Promise<Service & { path: string }> {
