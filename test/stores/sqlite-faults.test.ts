@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { once } from 'node:events'
-import type { Worker } from 'node:worker_threads'
+import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type PlantStore } from '../../src/stores/plant-store.js'
 import { sqlitePlantStore } from '../../src/stores/sqlite-plant-store.js'
@@ -161,6 +161,26 @@ t.test('a thread that dies just after it has opened is no end either, where Node
   t.equal(await store.create(FICUS, soon()), 'stored')
   await store.close()
   t.match(plantsInFile(path), new Map([[1n, { name: 'Ficus' }]]))
+})
+
+t.test('a thread that cannot be started is a fault that passes', async t => {
+  let startsThreads = false
+  class ScarceWorker extends Worker {
+    constructor (...options: ConstructorParameters<typeof Worker>) {
+      if (!startsThreads) throw new Error('EAGAIN')
+      super(...options)
+    }
+  }
+  const { sqlitePlantStore } = await t.mockImport<typeof import('../../src/stores/sqlite-plant-store.js')>(
+    new URL('../../src/stores/sqlite-plant-store.js', import.meta.url).href, { 'node:worker_threads': { Worker: ScarceWorker } })
+  const store = sqlitePlantStore({ path: join(t.testdir(), 'plants.db') }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  t.equal(await store.open(), true)
+  const message = 'SQLite: no thread for the database could be started: EAGAIN'
+  await t.rejects(store.ready(), { message })
+  await t.rejects(store.create(FICUS, soon(200)), { name: 'PlantNotStored', message })
+  startsThreads = true
+  t.equal(await store.create(FICUS, soon()), 'stored')
 })
 
 t.test('a file that another program keeps locked is waited for, also at the opening', async t => {
