@@ -77,42 +77,60 @@ class Workers implements Running {
     return this.#metrics.collect(this.#workers)
   }
 
-  /** Starts a worker; resolves with its address. */
-  #fork (): Promise<string> {
+  /**
+   * Starts a worker; resolves with its address. Once it is ready, another takes its place when it ends.
+   * @throws {Error} where no process can be made, or where it ends before it is ready
+   */
+  async #fork (): Promise<string> {
     const worker = cluster.fork()
     const started = performance.now()
     this.#workers.add(worker)
+    let isReady = false
 
     return new Promise((resolve, reject) => {
-      worker.on('message', (message: FromWorker) => {
-        if (message.kind === 'here') tell(worker, { kind: 'start', configuration: this.#configuration })
-        else if (message.kind === 'ready') resolve(message.address)
-        else if (message.kind === 'unusable') reject(new WorkerUnusable(message.message))
-        else if (message.kind === 'reached') this.#reach(worker, message.point)
-        else this.#metrics.answered(worker, message)
-      })
-      worker.on('error', reject)
-      worker.on('exit', (code, signal) => {
+      const end = (reason: string): void => {
         this.#workers.delete(worker)
         this.#metrics.ended(worker)
-        reject(new WorkerUnusable(`a worker ended (${signal ?? `code ${code}`}) before it was ready`))
-        if (this.#ending) this.#uncleanEnds += code === 0 ? 0 : 1
-        else if (this.address !== '') this.#replace(worker, performance.now() - started, signal ?? `code ${code}`)
+        reject(new WorkerUnusable(`a worker ended (${reason}) before it was ready`))
+        if (isReady && !this.#ending) this.#replace('a worker ended', { worker: worker.process.pid, reason }, performance.now() - started)
+      }
+      worker.on('message', (message: FromWorker) => {
+        if (message.kind === 'here') {
+          tell(worker, { kind: 'start', configuration: this.#configuration })
+        } else if (message.kind === 'ready') {
+          isReady = true
+          resolve(message.address)
+        } else if (message.kind === 'unusable') {
+          reject(new WorkerUnusable(message.message))
+        } else if (message.kind === 'reached') {
+          this.#reach(worker, message.point)
+        } else {
+          this.#metrics.answered(worker, message)
+        }
+      })
+      worker.on('error', error => {
+        reject(error)
+        // One whose process could not be made (EAGAIN) has no exit.
+        if (worker.process.pid === undefined) end(error.message)
+      })
+      worker.on('exit', (code, signal) => {
+        if (this.#ending && code !== 0) this.#uncleanEnds++
+        end(signal ?? `code ${code}`)
       })
     })
   }
 
-  #replace (worker: Worker, lived: number, reason: string): void {
+  #replace (event: string, details: object, lived = 0): void {
     if (lived > LONG_LIFE) this.#backoff = FIRST_BACKOFF
     const delay = this.#backoff
     this.#backoff = Math.min(this.#backoff * 2, LONGEST_BACKOFF)
-    this.#log.error({ worker: worker.process.pid, reason }, `a worker ended; another starts in ${delay} ms`)
+    this.#log.error(details, `${event}; another starts in ${delay} ms`)
     setTimeout(() => {
       if (this.#ending) return
       this.#metrics.restarts++
       this.#fork().then(
         () => { this.#log.info('a worker was replaced') },
-        (error: Error) => { if (!this.#ending) this.#log.error(`the new worker did not start: ${error.message}`) })
+        (error: Error) => { if (!this.#ending) this.#replace('the new worker did not start', { reason: error.message }) })
     }, delay)
   }
 

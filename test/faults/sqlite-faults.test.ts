@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { sqlitePlantStore } from '../../src/stores/sqlite-plant-store.js'
-import { program, projectFile } from '../project.js'
+import { failingCalls, type FailingCalls } from '../failing-calls.js'
+import { program } from '../project.js'
 import { Program, testFolder, token } from '../program.js'
 import { buildService, type Service } from '../service.js'
 import { openSqlite, plantsInFile } from '../sqlite-file.js'
@@ -112,36 +113,31 @@ t.test('files may not grow any more (EFBIG)', async t => {
   await recovers(t, service)
 })
 
-/** The service with `failing-writes.c`: a file `${fault}.${kind}` begins a fault. Undefined where there is no compiler. */
-async function startFaulty (t: Test): Promise<Running & { fault: string } | undefined> {
+/** The service with faults of its system calls; undefined where there is no compiler for them. */
+async function startFaulty (t: Test): Promise<Running & FailingCalls | undefined> {
   const folder = testFolder(t)
-  const library = join(folder, 'failing-writes.so')
-  try {
-    execFileSync('gcc', ['-shared', '-fPIC', '-o', library, projectFile('test/faults/failing-writes.c'), '-ldl'], { stdio: 'pipe' })
-  } catch {
-    t.comment('skipped: there is no gcc here')
-    return undefined
-  }
-  const fault = join(folder, 'fault')
-  return { ...await start(t, folder, { LD_PRELOAD: library, FAULTY_FILE: 'plants.db', FAULT_SWITCH: fault }), fault }
+  const calls = failingCalls(folder)
+  if (calls !== undefined) return { ...await start(t, folder, calls.env), ...calls }
+  t.comment('skipped: there is no gcc here')
+  return undefined
 }
 
-for (const kind of ['write', 'sync']) {
+for (const kind of ['write', 'sync'] as const) {
   t.test(`every ${kind} fails (EIO)`, async t => {
     const service = await startFaulty(t)
     if (service === undefined) return
-    const { address, clients, fault } = service
+    const { address, clients, begin, end } = service
     await clients.load(address, { ms: 200 })
     t.ok(clients.told.every(({ status }) => status === 200))
     const before = clients.told.length
     const load = clients.load(address, { ms: 2_500 })
     await sleep(300)
-    writeFileSync(`${fault}.${kind}`, '')
+    begin(kind)
     await sleep(1_000)
     const { status, message } = await ready(address)
     t.equal(status, 503)
     t.match(message, /^Not ready: SQLite: .*I\/O/)
-    rmSync(`${fault}.${kind}`)
+    end(kind)
     await load
     t.ok(clients.told.length > before)
     await recovers(t, service)
@@ -151,18 +147,19 @@ for (const kind of ['write', 'sync']) {
 t.test('the database thread has ended by a fault, and no other can be started (EAGAIN)', async t => {
   const service = await startFaulty(t)
   if (service === undefined) return
-  const { address, clients, fault } = service
+  const { address, clients, begin, end } = service
   await clients.load(address, { ms: 200 })
   const load = clients.load(address, { ms: 2_500 })
   await sleep(300)
-  for (const kind of ['thread', 'write']) writeFileSync(`${fault}.${kind}`, '')
+  begin('thread')
+  begin('write')
   await sleep(500)
-  rmSync(`${fault}.write`)
+  end('write')
   await sleep(500)
   const { status, message } = await ready(address)
   t.equal(status, 503)
   t.match(message, /^Not ready: SQLite: no thread for the database could be started/)
-  rmSync(`${fault}.thread`)
+  end('thread')
   await load
   await recovers(t, service)
 })

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
-import { create, startService, token } from '../program.js'
+import { failingCalls } from '../failing-calls.js'
+import { create, startService, testFolder, token } from '../program.js'
 
 /** The process ids of a process's children. */
 function childrenOf (pid: number | undefined): number[] {
@@ -39,6 +40,23 @@ t.test('a worker that dies is replaced; the port stays and what it counted stays
   service.child.kill('SIGTERM')
   t.equal((await service.ended).code, 0)
 })
+
+for (const kind of ['process', 'memory'] as const) {
+  t.test(`where no process can be started (${kind}), a worker that dies is replaced as soon as one can`, async t => {
+    const calls = failingCalls(testFolder(t))
+    if (calls === undefined) return t.comment('skipped: there is no gcc here')
+    const service = await startService(t, { WORKERS: '2', ...calls.env })
+    calls.begin(kind)
+    process.kill(childrenOf(service.child.pid)[0] as number, 'SIGKILL')
+    t.match(await service.logged('the new worker did not start; another starts in', 2), { level: 50, reason: /^spawn .*(EAGAIN|ENOMEM)$/ })
+    t.equal((await create(service.address)).status, 200, 'meanwhile the other one serves')
+    calls.end(kind)
+    await service.logged('a worker was replaced')
+    t.equal(childrenOf(service.child.pid).length, 2)
+    service.child.kill('SIGTERM')
+    t.equal((await service.ended).code, 0)
+  })
+}
 
 t.test('a signal to all processes at once, as a terminal sends it, counts as one', async t => {
   const service = await startService(t, { WORKERS: '2' })

@@ -1,11 +1,14 @@
-// Makes writing fail on the files of a database, as a broken disk does: preloaded, it returns EIO from the calls that write
-// to (or sync) a file whose path holds FAULTY_FILE, while the file FAULT_SWITCH.write (or FAULT_SWITCH.sync) is there. While
-// FAULT_SWITCH.thread is there, no thread can be started, as where a container has come to its limit of processes.
+// Makes calls fail as a broken disk or a full machine does. Preloaded, and while the file FAULT_SWITCH.KIND is there, of KIND
+//   write, sync   those that write to, or sync, a file whose path holds FAULTY_FILE return EIO;
+//   thread        no thread can be started (EAGAIN), as where a container has come to its limit of processes;
+//   process       no process can be started, for the same reason;
+//   memory        no process can be started for want of memory (ENOMEM).
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,4 +46,13 @@ int fdatasync (int fd) { REAL(fdatasync); return faulty(fd, "sync") ? -1 : real(
 int pthread_create (pthread_t *thread, const pthread_attr_t *attributes, void *(*work) (void *), void *argument) {
   REAL(pthread_create);
   return is_on("thread") ? EAGAIN : real(thread, attributes, work, argument);
+}
+
+static int process_fault (void) { return errno = is_on("process") ? EAGAIN : is_on("memory") ? ENOMEM : 0; }
+
+pid_t fork (void) { REAL(fork); return process_fault() ? -1 : real(); }
+int clone (int (*work) (void *), void *stack, int flags, void *argument, ...) {
+  // Node starts a process without the arguments that may follow.
+  REAL(clone);
+  return process_fault() ? -1 : real(work, stack, flags, argument);
 }
