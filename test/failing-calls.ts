@@ -8,8 +8,11 @@ type Kind = 'write' | 'sync' | 'thread' | 'process' | 'memory'
 /** Faults of the system calls of a process that runs with `env`, see `failing-calls.c`. */
 export interface FailingCalls { env: Record<string, string>, begin: (kind: Kind) => void, end: (kind: Kind) => void }
 
-/** @returns undefined where there is no compiler */
-export function failingCalls (folder: string): FailingCalls | undefined {
+/**
+ * @param file a part of the path of the files that `write` and `sync` are about
+ * @returns undefined where there is no compiler
+ */
+export function failingCalls (folder: string, file = 'plants.db'): FailingCalls | undefined {
   const library = join(folder, 'failing-calls.so')
   const fault = join(folder, 'fault')
   try {
@@ -18,7 +21,7 @@ export function failingCalls (folder: string): FailingCalls | undefined {
     return undefined
   }
   return {
-    env: { LD_PRELOAD: library, FAULTY_FILE: 'plants.db', FAULT_SWITCH: fault },
+    env: { LD_PRELOAD: library, FAULTY_FILE: file, FAULT_SWITCH: fault },
     begin: kind => writeFileSync(`${fault}.${kind}`, ''),
     end: kind => rmSync(`${fault}.${kind}`)
   }

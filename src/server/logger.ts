@@ -1,5 +1,6 @@
-import { destination, pino, type Logger } from 'pino'
+import { pino, type DestinationStream, type Logger } from 'pino'
 import type { Configuration } from './configuration.js'
+import { logOutput } from './log-output.js'
 
 /** Milliseconds after which a line is written that fills no buffer. */
 const FLUSH = 100
@@ -12,13 +13,15 @@ const FLUSH = 100
  * the process what is left is written.
  */
 export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }): Promise<Logger> {
-  if (output.isTTY) {
-    const { PinoPretty } = await import('pino-pretty')
-    return pino({ level }, PinoPretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true }))
-  }
-  if (!ACCESS_LOG) return pino({ level })
-  const lines = destination({ fd: output.fd, sync: true, minLength: 3_500, maxWrite: 4_096 } as object)
-  setInterval(() => { lines.flush() }, FLUSH).unref()
+  const settings = ACCESS_LOG && !output.isTTY ? { minLength: 3_500, maxWrite: 4_096 } : {}
+  const lines = logOutput(output.fd, settings, lost => { log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`) })
+  const log = output.isTTY ? pino({ level }, await prettily(lines)) : pino({ level }, lines)
+  if (ACCESS_LOG) setInterval(() => { lines.flush() }, FLUSH).unref()
   process.on('exit', () => { lines.flushSync() })
-  return pino({ level }, lines)
+  return log
+}
+
+async function prettily (lines: DestinationStream): Promise<DestinationStream> {
+  const { PinoPretty } = await import('pino-pretty')
+  return PinoPretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true, destination: lines as never })
 }

@@ -1,5 +1,13 @@
-import t from 'tap'
-import { create, startService, token } from '../program.js'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { failingCalls } from '../failing-calls.js'
+import { closedPort } from '../lasting-port.js'
+import { create, startService, testFolder, token } from '../program.js'
+import { program } from '../project.js'
 
 t.test('ACCESS_LOG writes one line a request, with the trace and without secrets, and loses none at the end', async t => {
   const service = await startService(t, { ACCESS_LOG: 'true', WORKERS: '2' }, { counted: true })
@@ -29,4 +37,61 @@ t.test('without ACCESS_LOG a request leaves no line', async t => {
   const { stdout } = await service.ended
   t.notMatch(stdout, /"statusCode"/)
   t.match(service.log.map(({ msg }) => msg), [/^ready at/, /^SIGTERM: /, 'ended'])
+})
+
+/** The service with its log in a file. */
+async function startWithLogIn (t: Test, file: string, env: Record<string, string>) {
+  const port = await closedPort()
+  const variables = { PATH: process.env.PATH, PORT: String(port), ACCESS_TOKENS: token, DATA_DIR: testFolder(t), ...env }
+  const child = spawn('env', ['-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`), process.execPath, program], {
+    stdio: ['ignore', openSync(file, 'a'), 'pipe']
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let stderr = ''
+  child.stderr?.on('data', text => { stderr += text })
+  const address = `http://127.0.0.1:${port}`
+  const isReady = () => fetch(`${address}/health/ready`).then(({ status }) => status === 200, () => false)
+  for (let turn = 0; turn < 400 && !await isReady(); turn++) await sleep(25)
+  const end = async () => {
+    child.kill('SIGTERM')
+    const [code] = await once(child, 'close')
+    return { code, stderr }
+  }
+  return { address, end, stderr: () => stderr }
+}
+
+for (const ACCESS_LOG of ['true', 'false']) {
+  t.test(`a log on a full disk neither stops the service nor its end (ACCESS_LOG ${ACCESS_LOG})`, async t => {
+    const { address, end } = await startWithLogIn(t, '/dev/full', { ACCESS_LOG })
+    for (let turn = 0; turn < 3; turn++) t.equal((await create(address)).status, 200)
+    t.strictSame(await end(), {
+      code: 0, stderr: 'plant-store: the log cannot be written (ENOSPC: no space left on device, write): the service goes on without\n'
+    })
+  })
+}
+
+t.test('a log that cannot be written for a while goes on afterwards, and tells how many lines it has lost', async t => {
+  const folder = testFolder(t)
+  const file = join(folder, 'service.log')
+  const calls = failingCalls(folder, 'service.log')
+  if (calls === undefined) return t.comment('skipped: there is no gcc here')
+  const { address, end, stderr } = await startWithLogIn(t, file, { ACCESS_LOG: 'true', NODE_ENV: 'production', ...calls.env })
+  const lines = () => readFileSync(file, 'utf8').trim().split('\n').map(line => JSON.parse(line))
+  await create(address)
+  await sleep(300)
+  const requests = () => lines().filter(({ msg }) => msg === 'request').length
+  const before = requests()
+  calls.begin('write')
+  const long = 'x'.repeat(7_000)
+  for (let turn = 0; turn < 200; turn++) t.equal((await fetch(`${address}/${long}${turn}`)).status, 404)
+  t.match(stderr(), /^plant-store: the log cannot be written \(EIO: i\/o error, write\): the service goes on without\n$/)
+  t.equal(requests(), before)
+  calls.end('write')
+  await create(address)
+  t.equal((await end()).code, 0)
+  const after = lines()
+  const { lost } = after.find(({ msg }) => / lines of this log are lost: it could not be written$/.test(msg))
+  t.ok(lost > 0 && lost < 200, `${lost}`)
+  t.equal(requests(), before + 201 - lost, 'no line is lost in silence')
+  t.match(after.at(-1), { msg: 'ended' })
 })
