@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { contenders } from './contenders.js'
@@ -27,6 +28,8 @@ export async function runRounds (specs: readonly Spec[], rounds: number, bench: 
       for (const measurement of measurements) {
         if (measurement.left !== undefined) continue
         told.step(`round ${round}: ${specKey(measurement.spec)}`)
+        // What was written before goes to the disk now: a commit that is measured would wait for it.
+        spawnSync('sync')
         try {
           measurement.rounds.push(await measure(measurement.spec, bench, subjects, measurements))
         } catch (error) {
