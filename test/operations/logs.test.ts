@@ -70,6 +70,33 @@ for (const ACCESS_LOG of ['true', 'false']) {
   })
 }
 
+t.test('a log that nobody reads holds up nothing', async t => {
+  const port = await closedPort()
+  const child = spawn('env', ['-i', `PATH=${process.env.PATH}`, `PORT=${port}`, `ACCESS_TOKENS=${token}`, `DATA_DIR=${testFolder(t)}`, 'ACCESS_LOG=true', 'NODE_ENV=production', process.execPath, program])
+  t.teardown(() => child.kill('SIGKILL'))
+  let stderr = ''
+  child.stderr.on('data', text => { stderr += text })
+  const address = `http://127.0.0.1:${port}`
+  for (let turn = 0; turn < 400 && !await fetch(address).then(() => true, () => false); turn++) await sleep(25)
+  const long = 'x'.repeat(7_000)
+  const began = performance.now()
+  for (let turn = 0; turn < 400; turn++) await fetch(`${address}/${long}${turn}`)
+  t.equal((await create(address)).status, 200)
+  t.ok(performance.now() - began < 10_000)
+  t.equal(stderr, 'plant-store: the log cannot be written (nobody reads it): the service goes on without\n')
+
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', text => { stdout += text })
+  await sleep(1_000)
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'close')
+  t.equal(code, 0)
+  const lines = stdout.trim().split('\n').map(line => JSON.parse(line))
+  const { lost } = lines.find(({ msg }) => / lines of this log are lost/.test(msg))
+  t.equal(lines.filter(({ msg }) => msg === 'request').length + lost, 402, 'with the first and the plant\'s: those that are lost are counted')
+  t.match(lines.at(-1), { msg: 'ended' })
+})
+
 t.test('a log that cannot be written for a while goes on afterwards, and tells how many lines it has lost', async t => {
   const folder = testFolder(t)
   const file = join(folder, 'service.log')
