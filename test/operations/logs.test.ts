@@ -39,30 +39,33 @@ t.test('without ACCESS_LOG a request leaves no line', async t => {
   t.match(service.log.map(({ msg }) => msg), [/^ready at/, /^SIGTERM: /, 'ended'])
 })
 
-/** The service with its log in a file. */
-async function startWithLogIn (t: Test, file: string, env: Record<string, string>) {
-  const port = await closedPort()
-  const variables = { PATH: process.env.PATH, PORT: String(port), ACCESS_TOKENS: token, DATA_DIR: testFolder(t), ...env }
+/** @param log where the service writes its log: a file, or a pipe that nobody reads yet */
+async function startWithLog (t: Test, log: string | 'pipe', env: Record<string, string>) {
+  const address = `http://127.0.0.1:${await closedPort()}`
+  const variables = { PATH: process.env.PATH, PORT: new URL(address).port, ACCESS_TOKENS: token, DATA_DIR: testFolder(t), NODE_ENV: 'production', ...env }
   const child = spawn('env', ['-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`), process.execPath, program], {
-    stdio: ['ignore', openSync(file, 'a'), 'pipe']
+    stdio: ['ignore', log === 'pipe' ? 'pipe' : openSync(log, 'a'), 'pipe']
   })
   t.teardown(() => child.kill('SIGKILL'))
   let stderr = ''
   child.stderr?.on('data', text => { stderr += text })
-  const address = `http://127.0.0.1:${port}`
-  const isReady = () => fetch(`${address}/health/ready`).then(({ status }) => status === 200, () => false)
-  for (let turn = 0; turn < 400 && !await isReady(); turn++) await sleep(25)
-  const end = async () => {
-    child.kill('SIGTERM')
-    const [code] = await once(child, 'close')
-    return { code, stderr }
+  const isThere = () => fetch(address).then(() => true, () => false)
+  for (let turn = 0; turn < 400 && !await isThere(); turn++) await sleep(25)
+  return {
+    address,
+    stdout: child.stdout,
+    stderr: () => stderr,
+    async end () {
+      child.kill('SIGTERM')
+      const [code] = await once(child, 'close')
+      return { code, stderr }
+    }
   }
-  return { address, end, stderr: () => stderr }
 }
 
 for (const ACCESS_LOG of ['true', 'false']) {
   t.test(`a log on a full disk neither stops the service nor its end (ACCESS_LOG ${ACCESS_LOG})`, async t => {
-    const { address, end } = await startWithLogIn(t, '/dev/full', { ACCESS_LOG })
+    const { address, end } = await startWithLog(t, '/dev/full', { ACCESS_LOG })
     for (let turn = 0; turn < 3; turn++) t.equal((await create(address)).status, 200)
     t.strictSame(await end(), {
       code: 0, stderr: 'plant-store: the log cannot be written (ENOSPC: no space left on device, write): the service goes on without\n'
@@ -71,27 +74,19 @@ for (const ACCESS_LOG of ['true', 'false']) {
 }
 
 t.test('a log that nobody reads holds up nothing', async t => {
-  const port = await closedPort()
-  const child = spawn('env', ['-i', `PATH=${process.env.PATH}`, `PORT=${port}`, `ACCESS_TOKENS=${token}`, `DATA_DIR=${testFolder(t)}`, 'ACCESS_LOG=true', 'NODE_ENV=production', process.execPath, program])
-  t.teardown(() => child.kill('SIGKILL'))
-  let stderr = ''
-  child.stderr.on('data', text => { stderr += text })
-  const address = `http://127.0.0.1:${port}`
-  for (let turn = 0; turn < 400 && !await fetch(address).then(() => true, () => false); turn++) await sleep(25)
+  const { address, stdout, stderr, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
   const long = 'x'.repeat(7_000)
   const began = performance.now()
   for (let turn = 0; turn < 400; turn++) await fetch(`${address}/${long}${turn}`)
   t.equal((await create(address)).status, 200)
   t.ok(performance.now() - began < 10_000)
-  t.equal(stderr, 'plant-store: the log cannot be written (nobody reads it): the service goes on without\n')
+  t.equal(stderr(), 'plant-store: the log cannot be written (nobody reads it): the service goes on without\n')
 
-  let stdout = ''
-  child.stdout.setEncoding('utf8').on('data', text => { stdout += text })
+  let log = ''
+  stdout?.setEncoding('utf8').on('data', text => { log += text })
   await sleep(1_000)
-  child.kill('SIGTERM')
-  const [code] = await once(child, 'close')
-  t.equal(code, 0)
-  const lines = stdout.trim().split('\n').map(line => JSON.parse(line))
+  t.equal((await end()).code, 0)
+  const lines = log.trim().split('\n').map(line => JSON.parse(line))
   const { lost } = lines.find(({ msg }) => / lines of this log are lost/.test(msg))
   t.equal(lines.filter(({ msg }) => msg === 'request').length + lost, 402, 'with the first and the plant\'s: those that are lost are counted')
   t.match(lines.at(-1), { msg: 'ended' })
@@ -102,7 +97,7 @@ t.test('a log that cannot be written for a while goes on afterwards, and tells h
   const file = join(folder, 'service.log')
   const calls = failingCalls(folder, 'service.log')
   if (calls === undefined) return t.comment('skipped: there is no gcc here')
-  const { address, end, stderr } = await startWithLogIn(t, file, { ACCESS_LOG: 'true', NODE_ENV: 'production', ...calls.env })
+  const { address, end, stderr } = await startWithLog(t, file, { ACCESS_LOG: 'true', ...calls.env })
   const lines = () => readFileSync(file, 'utf8').trim().split('\n').map(line => JSON.parse(line))
   await create(address)
   await sleep(300)
