@@ -5,7 +5,8 @@ import type { AddressInfo, Socket } from 'node:net'
 export interface DelayingProxy { port: number, close: () => Promise<void> }
 
 /**
- * A TCP proxy that puts a server `milliseconds` away: half there, half back, in whole milliseconds, their sum kept. A line is a delay, not a narrow pipe: any number of chunks may be under way at once.
+ * A TCP proxy that puts a server `milliseconds` away: half there, half back, in whole milliseconds, their sum kept. A line
+ * is a delay, not a narrow pipe: any number of chunks may be under way at once.
  */
 export async function delayingProxy (port: number, host: string, milliseconds: number): Promise<DelayingProxy> {
   const there = Math.ceil(milliseconds / 2)
@@ -49,8 +50,9 @@ function delayed (from: Socket, to: Socket, milliseconds: number): void {
   to.on('close', () => clearTimeout(timer))
 
   function put (chunk: Buffer | null): void {
-    waiting.push({ due: performance.now() + milliseconds, chunk })
-    timer ??= later(performance.now() + milliseconds)
+    const due = performance.now() + milliseconds
+    waiting.push({ due, chunk })
+    timer ??= later(due)
   }
 
   // A timer comes up to a millisecond late: it is set for the millisecond before.

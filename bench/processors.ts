@@ -4,7 +4,10 @@ import { readFileSync } from 'node:fs'
 /** Lists as util-linux' taskset takes them, such as `0-2,4`. */
 export interface Processors { all: string, servers: string, generator: string }
 
-/** The processors that this process may use: the last one for the load generator, the others for servers; undefined where there are no two, or no taskset. */
+/**
+ * The processors that this process may use: the last one for the load generator, the others for servers; undefined where
+ * there are no two, or no taskset.
+ */
 export function processors (): Processors | undefined {
   const all = allowed(process.pid)
   if (all === undefined || spawnSync('taskset', ['-p', String(process.pid)]).status !== 0) return undefined

@@ -93,7 +93,7 @@ export class Subject {
     let openedAt: number | undefined
     let used: number | undefined
     let memory: number | undefined
-    const { load, pin: isApart } = this.#bench
+    const { load, pin } = this.#bench
     const run = async (): Promise<LoadResult> => await load.run(job, {
       opened () { openedAt = pid === undefined ? undefined : processorSeconds(pid) },
       closed () {
@@ -103,7 +103,7 @@ export class Subject {
       }
     })
     // What the generator took from the server would count as the server's latency.
-    const result = spec.kind === 'open' && isApart === undefined ? await apart(load.pid, pid, run) : await run()
+    const result = spec.kind === 'open' && pin === undefined ? await apart(load.pid, pid, run) : await run()
     const { answers, seconds, latency, generatorBusy, unanswered, lateness, acknowledged } = result
     this.#warm.add(specKey(spec))
     if (storesAll(spec)) this.#owed += acknowledged

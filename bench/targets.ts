@@ -107,8 +107,8 @@ export function targets (plants: number): Target[] {
 export function targetSpecs (rows: readonly Target[], hasMongodb: boolean): Spec[] {
   const specs = rows.filter(({ needsMongodb }) => hasMongodb || needsMongodb !== true).flatMap((row) => row.specs)
   const distinct = [...new Map(specs.map((spec) => [specKey(spec), spec])).values()]
-  const [open, others] = [true, false].map((isOpen) => distinct.filter(({ kind }) => (kind === 'open') === isOpen)) as [Spec[], Spec[]]
-  return others.flatMap((spec) => [spec, ...open.filter((one) => closedKey(one) === specKey(spec))])
+  const open = distinct.filter(({ kind }) => kind === 'open')
+  return distinct.filter(({ kind }) => kind !== 'open').flatMap((spec) => [spec, ...open.filter((one) => closedKey(one) === specKey(spec))])
 }
 
 export function judge (rows: readonly Target[], measurements: readonly Measurement[]): TargetRow[] {

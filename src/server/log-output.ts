@@ -46,7 +46,12 @@ export function logOutput (fd: number, settings: object, told: (lost: number) =>
     end = performance.now() + LAST_WAIT
     output.flush()
     // After any fault but a slow reader it would try for ever.
-    if (fault === undefined) flushSync()
+    if (fault !== undefined) return
+    try {
+      flushSync()
+    } catch {
+      // The reader was too slow: the last lines are lost.
+    }
   }
   return output
 }

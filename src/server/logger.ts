@@ -13,10 +13,13 @@ const FLUSH = 100
  * the process what is left is written.
  */
 export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }): Promise<Logger> {
-  const settings = ACCESS_LOG && !output.isTTY ? { minLength: 3_500, maxWrite: 4_096 } : {}
+  // What is written beside the log, such as the first screen, may fail as well.
+  for (const stream of [output, process.stderr]) stream.on('error', () => {})
+  const gathers = ACCESS_LOG && !output.isTTY
+  const settings = gathers ? { minLength: 3_500, maxWrite: 4_096 } : {}
   const lines = logOutput(output.fd, settings, lost => { log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`) })
   const log = output.isTTY ? pino({ level }, await prettily(lines)) : pino({ level }, lines)
-  if (ACCESS_LOG) setInterval(() => { lines.flush() }, FLUSH).unref()
+  if (gathers) setInterval(() => { lines.flush() }, FLUSH).unref()
   process.on('exit', () => { lines.flushSync() })
   return log
 }

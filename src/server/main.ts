@@ -4,9 +4,6 @@ import { readCommand, usage, UnknownCommand } from './command.js'
 import { startFault } from './start-fault.js'
 import { version } from './version.js'
 
-// Nobody may be there to read: that ends no service.
-for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
-
 try {
   if (cluster.isWorker) (await import('./worker.js')).runWorker()
   else await run(readCommand(process.argv.slice(2)))
