@@ -1,6 +1,17 @@
-import neostandard from 'neostandard'
+import neostandard, { plugins } from 'neostandard'
 
-export default neostandard({
-  ts: true,
-  ignores: ['dist', 'build', '.tap', 'node_modules', 'bench/results']
-})
+export default [
+  ...neostandard({
+    ts: true,
+    ignores: ['dist', 'build', '.tap', 'node_modules', 'bench/results']
+  }),
+  {
+    plugins: { '@stylistic': plugins['@stylistic'] },
+    rules: {
+      '@stylistic/arrow-parens': ['error', 'as-needed'],
+      '@stylistic/max-len': ['error', {
+        code: 120, ignoreUrls: true, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true
+      }]
+    }
+  }
+]

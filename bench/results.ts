@@ -1,35 +1,70 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import type { Machine } from './machine.js'
-import type { Measurement } from './spec.js'
-import type { TargetRow } from './targets.js'
+import { spawnSync } from 'node:child_process'
+import { readFileSync, statfsSync } from 'node:fs'
+import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { CaseName } from './cases.js'
+import type { Percentiles } from './statistics.js'
+
+/** One thing to measure, once in every round. */
+export interface Spec {
+  case: CaseName
+  server: string
+  connections: number
+  rate?: number // create requests per second, of an open loop
+  plants?: number // in the store beforehand
+  distance?: number // ms to the MongoDB and back
+  workers?: number
+}
+
+/** What one round found: what does not apply is undefined. */
+export interface Round {
+  perSecond?: number | undefined // answers
+  latency?: Percentiles | undefined // µs
+  busiestThread?: number | undefined // µs of the server's processor time for one answer
+  allThreads?: number | undefined
+  generatorBusy?: number | undefined // share of the time in which a closed loop's generator had work
+  lateness?: number | undefined // µs, p99, of an open loop's own starts
+  keptUp?: boolean | undefined // whether the server answered at an open loop's rate
+  plantsPerCommit?: number | undefined
+  firstAnswer?: number | undefined // ms from the start of the process
+}
+
+export interface Measurement { spec: Spec, rounds: Round[] }
 
 export interface Results {
-  name: string
   date: string
-  machine: Machine
-  /** The words of the command line that can change a figure. */
-  options: Record<string, unknown>
+  command: string // what to type for the same run
+  machine: string
+  versions: Record<string, string>
+  mongodb?: { address: string, buildInfo: Record<string, unknown> } | undefined // of --mongodb, by its own account
   measurements: Measurement[]
-  targets?: TargetRow[]
 }
 
-const folder = new URL('results/', import.meta.url)
-
-export function resultsFile (name: string, extension: 'json' | 'html'): URL {
-  if (!/^[\w.-]+$/.test(name)) throw new Error(`${name} cannot name a file of results`)
-  return new URL(`${name}.${extension}`, folder)
+/** Identifies a spec, within a run and between runs. */
+export function specKey ({ case: name, server, connections, ...rest }: Spec): string {
+  return [name, server, `${connections} connections`, ...Object.entries(rest).map(([field, value]) => `${field}=${value}`)].join(' ')
 }
 
-export function save (results: Results, page: string): void {
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(resultsFile(results.name, 'json'), `${JSON.stringify(results, null, 2)}\n`)
-  writeFileSync(resultsFile(results.name, 'html'), page)
+const packages = ['fastify', '@fastify/bearer-auth', 'express', 'zod', 'mongodb', 'autocannon']
+
+export function versions (): Record<string, string> {
+  const installed = packages.map((name): [string, string] => [name, JSON.parse(readFileSync(join('node_modules', name, 'package.json'), 'utf8')).version])
+  const commit = spawnSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' }).stdout
+  return { 'plant-store': commit?.trim() || 'unknown', node: process.version.slice(1), ...Object.fromEntries(installed) }
 }
 
+export function machine (folder: string): string {
+  const isTmpfs = statfsSync(folder).type === 0x01021994
+  const disk = isTmpfs ? 'memory (tmpfs), where nothing is durable' : 'disk'
+  return `${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}; stores on ${disk}`
+}
+
+/** The folder of a run: a path, or a name below bench/results. */
+export function resultsFolder (name: string): string {
+  return name.includes('/') ? resolve(name.replace(/\/results\.json$/, '')) : resolve('bench/results', name)
+}
+
+/** @throws {Error} if there is no such run */
 export function load (name: string): Results {
-  try {
-    return JSON.parse(readFileSync(resultsFile(name, 'json'), 'utf8'))
-  } catch (error) {
-    throw new Error(`no saved run ${name}: ${(error as Error).message}`)
-  }
+  return JSON.parse(readFileSync(join(resultsFolder(name), 'results.json'), 'utf8'))
 }

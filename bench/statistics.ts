@@ -4,25 +4,27 @@ export function median (values: readonly number[]): number {
   if (values.length === 0) return NaN
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1
-  const upper = sorted[middle] as number
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] as number) + upper) / 2
+  const upper = sorted[middle] ?? NaN
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2
 }
 
-/** Lowest and highest, not a deviation: five rounds are too few to speak of a distribution. */
+/** Lowest and highest, not a deviation: a handful of rounds is no distribution. */
 export function spread (values: readonly number[]): Spread {
-  return {
-    median: median(values),
-    low: Math.min(...values),
-    high: Math.max(...values),
-    rounds: values.length
-  }
+  return { median: median(values), low: Math.min(...values), high: Math.max(...values), rounds: values.length }
 }
 
-/**
- * The ratio of the medians; its low and high come from the rounds taken in pairs, because the two halves of a round
- * ran one after the other and met the same weather on the machine.
- */
+/** The ratio of the medians. Its range is that of the rounds in pairs, which ran one right after the other. */
 export function ratio (values: readonly number[], base: readonly number[]): Spread {
-  const pairs = values.slice(0, base.length).map((value, round) => value / (base[round] as number))
+  const pairs = values.slice(0, base.length).map((value, round) => value / (base[round] ?? NaN))
   return { ...spread(pairs), median: median(values) / median(base) }
+}
+
+/** In the unit of the values. */
+export interface Percentiles { p50: number, p99: number, p999: number, max: number }
+
+export function percentiles (values: readonly number[]): Percentiles | undefined {
+  if (values.length === 0) return undefined
+  const sorted = Float64Array.from(values).sort()
+  const at = (share: number): number => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN
+  return { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) }
 }

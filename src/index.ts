@@ -1,8 +1,12 @@
-export { plantStore as default } from './plant-store-plugin.js'
-export type { PlantStoreOptions } from './plant-store-options.js'
-export type { Tokens } from './authenticate.js'
-export { mongoPlantStore, type MongoPlantStoreOptions } from './stores/mongo-plant-store.js'
-export { sqlitePlantStore, type SqlitePlantStoreOptions } from './stores/sqlite-plant-store.js'
+export { plantStore as default } from './plugin.js'
+export type { PlantStoreOptions } from './options.js'
+export type { Tokens } from './http/authentication.js'
+export { errorCodes, type ErrorName } from './http/errors.js'
+export { ErrorSchema, NewPlantSchema, PlantSchema, type ErrorWire, type NewPlantWire, type PlantWire } from './http/schemas.js'
+export { channels, type BatchMessage, type CreateMessage, type QueueMessage } from './diagnostics.js'
+export { memoryPlantStore } from './stores/memory-plant-store.js'
+export { mongoPlantStore, type MongoPlantStoreOptions } from './stores/mongo/mongo-plant-store.js'
+export { sqlitePlantStore, type SqlitePlantStoreOptions } from './stores/sqlite/sqlite-plant-store.js'
 export {
   PlantNotStored, PlantPerhapsStored, StoreUnusable,
   type CreateOutcome, type NewPlant, type PlantStore

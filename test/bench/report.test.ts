@@ -1,73 +1,122 @@
 import t from 'tap'
+import { changes } from '../../bench/report/changes.js'
 import { page } from '../../bench/report/page.js'
-import { picture } from '../../bench/report/picture.js'
-import { measurementTables, targetTable } from '../../bench/report/table.js'
-import { judge, targets } from '../../bench/targets.js'
-import type { Results } from '../../bench/results.js'
-import type { Round, Spec } from '../../bench/spec.js'
+import { pictures } from '../../bench/report/pictures.js'
+import { header, summary } from '../../bench/report/summary.js'
+import { tables } from '../../bench/report/tables.js'
+import type { Results, Round, Spec } from '../../bench/results.js'
 
-const closed: Spec = { kind: 'closed', server: 'bare', caseName: 'create', connections: 64, order: 'growing' }
-const latency = { p50: 900, p90: 1100, p99: 2500, p999: 9000, p9999: 20_000, max: 30_000 }
-const rounds = (perSecond: number, more: Partial<Round> = {}): Round[] => [0.9, 1, 1.1].map((part) => ({ perSecond: perSecond * part, latency, ...more }))
-const results: Results = {
-  name: 'a <run>',
-  date: '2026-01-02T03:04:05Z',
-  machine: { processor: '', cores: 2, memory: '', system: '', node: '', disk: 'disk', commit: 'abc', text: 'A machine & more' },
-  options: { rounds: 3 },
-  measurements: [
-    { spec: closed, rounds: rounds(50_000) },
-    { spec: { ...closed, server: 'ours-sqlite' }, rounds: rounds(40_000, { generatorBusy: 0.99 }) },
-    { spec: { ...closed, server: 'express-sqlite' }, rounds: rounds(4000) },
-    { spec: { ...closed, server: 'fastify-sqlite', caseName: 'big-ids' }, rounds: [], left: 'rounds ids beyond 2^53' },
-    { spec: { ...closed, server: 'ours-sqlite', kind: 'open', rate: { share: 0.5 } }, rounds: rounds(20_000, { rate: 20_000, unanswered: 3 }) },
-    { spec: { ...closed, server: 'ours-sqlite', plants: 0 }, rounds: rounds(40_000) },
-    { spec: { ...closed, server: 'ours-sqlite', plants: 1000 }, rounds: rounds(36_000) },
-    { spec: { ...closed, server: 'ours-mongodb', distance: 0 }, rounds: rounds(10_000) },
-    { spec: { ...closed, server: 'ours-mongodb', distance: 20 }, rounds: rounds(9000, { measuredDistance: 20.4 }) }
-  ]
+const create: Spec = { case: 'create', server: 'bare', connections: 64 }
+const latency = { p50: 900, p99: 2500, p999: 9000, max: 30_000 }
+
+function rounds (perSecond: number, more: Round = {}): Round[] {
+  return [0.9, 1, 1.1].map(part => ({
+    perSecond: perSecond * part,
+    latency,
+    busiestThread: 30,
+    allThreads: 40,
+    generatorBusy: 0.5,
+    ...more
+  }))
 }
 
-t.test('the tables put ratios first and say what was not measured, and why', async (t) => {
-  const text = measurementTables(results)
-  t.match(text, /÷ bare +÷ Express +a second/)
-  t.match(text, /plant-store, SQLite +0\.80 \(0\.80–0\.80\) +10\.0 \(10\.0–10\.0\) +40,000 +36,000–44,000/)
-  t.match(text, /not measured: rounds ids beyond 2\^53/)
-  t.match(text, /load generator 99% busy/)
-  t.match(text, /20,000 \(50%\).*3 starts never answered/)
-  t.match(text, /1,000 +0\.90/)
-  t.match(text, /20 ms +20\.4 ms +0\.90/)
+function run (...measurements: Array<[Partial<Spec>, Round[]]>): Results {
+  return {
+    date: '2026-01-02T03:04:05Z',
+    command: 'npm run bench -- --case <all>',
+    machine: 'A machine & more; stores on disk',
+    versions: { 'plant-store': 'abc', node: '24.0.0', express: '5.9.9' },
+    measurements: measurements.map(([spec, rounds]) => ({ spec: { ...create, ...spec }, rounds }))
+  }
+}
+
+const results = run(
+  [{}, rounds(50_000, { allThreads: 20 })],
+  [{ server: 'ours-sqlite' }, rounds(40_000)],
+  [{ server: 'fastify-sqlite' }, rounds(4000)],
+  [{ server: 'express-sqlite' }, rounds(60_000, { generatorBusy: 0.97 })],
+  [{ server: 'ours-mongodb' }, rounds(20_000)],
+  [{ server: 'ours-sqlite', case: 'latency', rate: 4000 }, rounds(4000, { keptUp: true, lateness: 120 })],
+  [{ server: 'fastify-sqlite', case: 'latency', rate: 4000 }, rounds(3000, { keptUp: false })],
+  [{ server: 'ours-sqlite', case: 'commits', connections: 4 }, rounds(9000, { plantsPerCommit: 3.21 })],
+  [{ server: 'ours-sqlite', case: 'growth', plants: 0 }, rounds(40_000)],
+  [{ server: 'ours-sqlite', case: 'growth', plants: 1000 }, rounds(36_000)],
+  [{ server: 'ours-mongodb', case: 'distance', distance: 20 }, rounds(9000)],
+  [{ server: 'ours-sqlite', case: 'start' }, [{ firstAnswer: 300 }]],
+  [{ server: 'hello', case: 'start' }, [{ firstAnswer: 200 }]]
+)
+const named: Results = { ...results, mongodb: { address: 'db:27017', buildInfo: { version: '8.1.2' } } }
+const text = tables(results)
+
+t.test('ratios and processor time stand beside throughput', async t => {
+  t.match(text, /÷ bare +÷ fastify +busiest thread +÷ bare +all threads +÷ bare/)
+  t.match(text, /plant-store, SQLite +40,000 +36,000–44,000 +0\.80 \(0\.80–0\.80\) +10\.0 \(10\.0–10\.0\) +30\.0 µs +1\.00 \(1\.00–1\.00\) +40\.0 µs +2\.00/)
+  t.match(text, /1,000 +36,000 +.* 0\.90 \(/)
+  t.match(text, /20 ms +9,000/)
+  t.match(text, /300 ms +1\.50/)
+  t.match(text, /4 +9,000 .* 3\.2 /)
 })
 
-t.test('targets: met, stretched, short, or left out', async (t) => {
-  const rows = judge(targets(1000), results.measurements)
-  t.strictSame(Object.fromEntries(rows.map(({ name, verdict }) => [name, verdict])), {
-    'no-store': 'left out',
-    sqlite: 'pass',
-    'access-log': 'left out',
-    'mongodb-fastify': 'left out',
-    'mongodb-express': 'left out',
-    'mongodb-loop': 'left out',
-    'sqlite-express': 'stretch',
-    distance: 'left out',
-    growth: 'left out',
-    p99: 'pass',
-    alone: 'left out',
-    start: 'left out'
-  })
-  t.match(targetTable(rows), /p99 at half.* +2\.5 \(2\.5–2\.5\) ms +≤ 5 ms +≤ 2 ms +pass/)
+t.test('a busy generator makes a lower bound, and no ratio', async t => {
+  t.match(text, /Express \+ zod, SQLite +at least 60,000 +54,000–66,000 +30\.0 µs/)
+  t.match(text, /the generator had no time left/)
 })
 
-t.test('the page holds its charts, fetches nothing and escapes what it shows', async (t) => {
-  const html = page(results, { ...results, name: 'before' })
-  t.equal(html.match(/<svg/g)?.length, 4)
+t.test('the tables say what cannot keep up', async t => {
+  t.match(text, /Fastify, SQLite +4,000 +3,000.*cannot keep up/)
+  t.match(text, /generator late by 120 µs at p99/)
+})
+
+t.test('a scripted MongoDB is never shown as durable', async t => {
+  t.match(text, /MongoDB scripted in memory, nothing is durable\n.*\n +plant-store, MongoDB/)
+  t.match(summary(results), [/^Durable on SQLite: 40,000/, /^Processor time of one: 30\.0/, /^Latency at 4,000.*2\.50 ms; Fastify, SQLite cannot keep up/, /^Plants that share a commit.*3\.2 at 4/, /nothing durable/])
+  t.match(summary(named).at(-1), /^MongoDB 8\.1\.2 at db:27017: 20,000 create requests per second/)
+  for (const [more, name] of [[{ ferretdb: { version: 'v2' } }, 'FerretDB'], [{ process: 'nx_27017' }, 'nx_27017']] as const) {
+    const other: Results = { ...results, mongodb: { address: 'db:27017', buildInfo: { version: '7.0.0', ...more } } }
+    t.match(header(other), `${name}, compatible with MongoDB 7.0.0 at db:27017: {"version":"7.0.0"`)
+    t.notMatch(tables(other), /; MongoDB 7/)
+  }
+  for (const svg of Object.values(pictures(results))) t.notMatch(svg, 'MongoDB')
+  t.match(pictures(named)['throughput.svg'], 'plant-store, MongoDB')
+})
+
+t.test('pictures are drawn from the raw results, readable on light and dark pages', async t => {
+  const drawn = pictures(JSON.parse(JSON.stringify(results)))
+  t.strictSame(Object.keys(drawn), ['throughput.svg', 'latency.svg', 'commits.svg'])
+  for (const svg of Object.values(drawn)) {
+    t.match(svg, /^<svg xmlns=/)
+    t.match(svg, 'prefers-color-scheme: dark')
+    t.match(svg, 'A machine &#38; more; Node 24.0.0; 2026-01-02')
+    t.notMatch(svg, /NaN|Infinity|undefined/)
+  }
+  t.match(drawn['throughput.svg'], 'at least 60,000')
+  t.match(drawn['latency.svg'], '✕')
+  t.strictSame(pictures(run()), {})
+})
+
+t.test('the page holds its pictures, fetches nothing and escapes what it shows', async t => {
+  const html = page(header(results), summary(results), Object.values(pictures(results)), text)
+  t.equal(html.match(/<svg/g)?.length, 3)
   t.notMatch(html, /<script|<link|src=|url\(http|@import/)
-  t.match(html, /a &lt;run&gt;/)
-  t.match(html, /currentColor/)
+  t.match(html, '--case &#60;all&#62;')
+  t.match(html, 'express 5.9.9')
 })
 
-t.test('the picture says where and when', async (t) => {
-  const svg = picture(results)
-  t.match(svg, /^<svg xmlns=/)
-  t.match(svg, /A machine &amp; more; 2026-01-02/)
-  t.throws(() => picture({ ...results, measurements: [] }), { message: /nothing to draw/ })
+t.test('a change beyond the noise is better or worse, one within it is neither', async t => {
+  const ours = (...values: number[]): Results => run([{ server: 'ours-sqlite' }, values.map(perSecond => ({ perSecond }))])
+  const verdicts = (before: Results, now: Results): string[] => [...changes(before, now).values()]
+  t.strictSame(verdicts(ours(100, 101, 99), ours(80, 81, 79)), ['0.80 WORSE'])
+  t.strictSame(verdicts(ours(80, 81, 79), ours(100, 101, 99)), ['1.25 better'])
+  t.strictSame(verdicts(ours(100, 75, 120), ours(80, 81, 79)), ['0.80'], 'the rounds overlap')
+  t.strictSame(verdicts(ours(100, 100.1, 100.2), ours(97, 97.1, 97.2)), ['0.97'], 'apart, but hardly')
+  t.strictSame(verdicts(ours(100), ours(70)), ['0.70'], 'one round shows no noise')
+  t.strictSame(verdicts(ours(100), ours(40)), ['0.40 WORSE'])
+
+  const besideBare = (bare: number, perSecond: number): Results => run([{}, rounds(bare)], [{ server: 'ours-sqlite' }, rounds(perSecond)])
+  t.equal(verdicts(besideBare(100, 80), besideBare(50, 40))[1], '1.00', 'a slower machine is not a regression')
+  const open = (p99: number, keptUp = true): Results => run([{ server: 'ours-sqlite', case: 'latency', rate: 10 }, rounds(10, { keptUp, latency: { ...latency, p99 } })])
+  t.strictSame(verdicts(open(1000), open(2000)), ['2.00 WORSE'])
+  t.strictSame(verdicts(open(1000), open(1000, false)), ['1.00 WORSE'], 'a rate that it can no longer keep up with')
+  t.strictSame(verdicts(ours(100), run([{ server: 'ours-sqlite', connections: 1 }, [{ perSecond: 1 }]])), [], 'what only one run measured is passed over')
+  t.match(tables(ours(80, 81, 79), ours(100, 101, 99)), /÷ before\n.*0\.80 WORSE/)
 })

@@ -1,30 +1,23 @@
-import { createServer } from 'node:http'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
 import type { Test } from 'tap'
-import type { LoadJob } from '../../bench/load-job.js'
-
-export type Answer = (body: string, response: ServerResponse, request: IncomingMessage) => void
+import type { LoadJob } from '../../bench/load/window.js'
 
 /** A server that answers what the test says, closed when the test ends. */
-export async function testServer (t: Test, answer: Answer): Promise<{ url: string, server: Server }> {
+export async function testServer (t: Test, answer: (body: string, response: ServerResponse) => void): Promise<string> {
   const server = createServer((request, response) => {
     let body = ''
     request.setEncoding('utf8')
     request.on('data', (text: string) => { body += text })
-    request.on('end', () => answer(body, response, request))
-  })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+    request.on('end', () => answer(body, response))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
   t.teardown(() => {
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
-}
-
-export function plantOf (body: string): string {
-  const { name, tag } = JSON.parse(body)
-  return JSON.stringify({ name, tag })
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`
 }
 
 export function send (response: ServerResponse, status: number, body: string): void {
@@ -32,17 +25,20 @@ export function send (response: ServerResponse, status: number, body: string): v
   response.end(body)
 }
 
+/** What a right server answers. */
+export function plantOf (body: string): string {
+  const { name, tag } = JSON.parse(body)
+  return JSON.stringify({ name, tag })
+}
+
 export function jobFor (url: string, more: Partial<LoadJob> = {}): LoadJob {
   return {
-    target: { url, token: 'a-token-for-the-bench', takesSameAgain: true, hasErrorCodes: true },
-    caseName: 'create',
-    order: 'growing',
+    url,
+    token: 'a-token-for-the-bench',
+    areIdsRandom: false,
     connections: 4,
-    warmUp: 0.1,
-    duration: 0.5,
-    generator: 'autocannon',
+    leadIn: 0.1,
+    duration: 0.6,
     ...more
   }
 }
-
-export const nobody = { opened () {}, closed () {} }

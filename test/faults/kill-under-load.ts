@@ -4,27 +4,34 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { MongoClient } from 'mongodb'
-import { Program, token } from '../program.js'
-import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
-import { plantsInFile } from '../sqlite-file.js'
-import { Clients, lost, refusedAndStored } from './creating.js'
+import { Program, token } from '../support/process/program.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
+import { plantsInFile } from '../support/stores/sqlite-file.js'
+import { OwnDatabase } from '../support/stores/own-database.js'
+import { lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
 
-/** What is left when it is over: of each, 0 is wanted. */
+/** The outcomes of all kills; those that a promise excludes must be 0. */
 export interface Toll {
   kills: number
   acknowledged: number
-  /** Acknowledged, and not there with its exact content. */
+  /** Plants acknowledged, but not stored with their exact content. */
   lost: number
-  /** Told 503, and there. */
+  /** Plants refused with 503, but stored. */
   refusedAndStored: number
-  /** Connections that broke under a request, without an answer; a SIGKILL may, a SIGTERM may not. */
-  reset: number
-  /** Answers other than 200. */
-  otherAnswers: number
-  /** Ends by SIGTERM that took 5 s or more, or had another exit code than 0. */
-  badEnds: number
-  longestEnd: number
+  /** Requests whose connection was cut off; must be 0 for SIGTERM. */
+  cut: number
+  /** Responses other than 200. */
+  otherStatuses: number
+  /** Shutdowns that took 10 s or more, or had an exit code other than 0. */
+  badShutdowns: number
+  longestShutdownMs: number
+}
+
+interface KillOptions {
+  signal: 'SIGKILL' | 'SIGTERM'
+  kills: number
+  connections?: number
+  log?: (line: string) => void
 }
 
 type Stored = () => Promise<ReadonlyMap<bigint, { name?: unknown }>>
@@ -40,76 +47,92 @@ export function sqliteFolder (): Place {
   }
 }
 
-/** A database in the MongoDB of MONGODB_URL, or else in a scripted one. */
+/** A database of its own in the MongoDB of MONGODB_URL, otherwise in a scripted one. */
 export async function mongodb (): Promise<Place> {
   const { MONGODB_URL } = process.env
   if (MONGODB_URL === undefined) {
-    const mongo = await ScriptedMongo.start(undefined, { record: false })
-    return { env: { MONGODB_URL: mongo.url }, stored: async () => mongo.majority(), close: async () => await mongo.close() }
-  }
-  const client = new MongoClient(MONGODB_URL)
-  const plants = client.db(client.options.dbName === 'test' ? 'plant_store' : client.options.dbName).collection('plants')
-  return {
-    env: { MONGODB_URL },
-    stored: async () => new Map((await plants.find({}, { useBigInt64: true }).toArray()).map(({ _id, name }) => [BigInt(String(_id)), { name }])),
-    close: async () => {
-      await plants.deleteMany({})
-      await client.close()
+    const mongo = await ScriptedMongo.start(undefined)
+    return {
+      env: { MONGODB_URL: mongo.url },
+      stored: async () => mongo.majority(),
+      close: async () => await mongo.close()
     }
   }
+  const database = new OwnDatabase(MONGODB_URL)
+  return { env: { MONGODB_URL: database.url }, stored: () => database.plants(), close: () => database.drop() }
 }
 
 /**
- * Starts the service on the same data again and again, and ends it by the signal at a random time of full load.
- * @param connections clients that send without pause
+ * Starts the service on the same data repeatedly, and stops it with a signal at a random time under full load.
+ * @param options.connections the number of clients that send without pause
  */
 export async function killUnderLoad (
-  place: Place, { signal, kills, connections = 32, tell = () => {} }: { signal: 'SIGKILL' | 'SIGTERM', kills: number, connections?: number, tell?: (line: string) => void }
+  place: Place, { signal, kills, connections = 32, log = () => {} }: KillOptions
 ): Promise<Toll> {
-  const toll: Toll = { kills: 0, acknowledged: 0, lost: 0, refusedAndStored: 0, reset: 0, otherAnswers: 0, badEnds: 0, longestEnd: 0 }
+  const toll: Toll = {
+    kills: 0,
+    acknowledged: 0,
+    lost: 0,
+    refusedAndStored: 0,
+    cut: 0,
+    otherStatuses: 0,
+    badShutdowns: 0,
+    longestShutdownMs: 0
+  }
   let nextId = 1
   for (; toll.kills < kills; toll.kills++) {
     const service = new Program([], { PORT: '0', ACCESS_TOKENS: token, ...place.env })
-    const address = await service.ready()
-    const clients = new Clients(token, nextId)
-    const load = clients.load(address, { connections, untilBroken: true, ms: 30_000 })
+    const clients = new PlantClients(overHttp(await service.ready(), token), nextId)
+    const load = clients.load({ connections, untilCut: true, ms: 30_000 })
     await sleep(50 + Math.random() * 450)
     const began = performance.now()
     const { code } = await service.end(signal)
     const took = performance.now() - began
     await load
-    clients.close()
 
     if (signal === 'SIGTERM') {
-      toll.longestEnd = Math.max(toll.longestEnd, took)
-      if (took >= 5_000 || code !== 0) toll.badEnds++
-      toll.reset += clients.told.filter(({ reset }) => reset).length
-      toll.otherAnswers += clients.told.filter(({ status }) => status !== 200 && status !== 0).length
+      toll.longestShutdownMs = Math.max(toll.longestShutdownMs, took)
+      if (took >= 10_000 || code !== 0) toll.badShutdowns++
+      toll.cut += clients.sent.filter(({ fault }) => fault === 'cut').length
+      toll.otherStatuses += clients.sent.filter(({ status }) => status !== 200 && status !== 0).length
     }
     const stored = await place.stored()
     toll.acknowledged += clients.acknowledged.length
-    toll.lost += lost(clients.told, stored).length
-    toll.refusedAndStored += refusedAndStored(clients.told, stored).length
-    nextId += clients.told.length + connections
-    tell(`${toll.kills + 1} of ${kills}: ${JSON.stringify(clients.counts)}, ended in ${took.toFixed()} ms with ${code ?? signal}`)
+    toll.lost += lost(clients.sent, stored).length
+    toll.refusedAndStored += refusedAndStored(clients.sent, stored).length
+    nextId += clients.sent.length + connections
+    log(`${toll.kills + 1} of ${kills}: ${JSON.stringify(clients.counts)}, exited after ${took.toFixed()} ms with ${code ?? signal}`)
   }
   return toll
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({
-    options: { sqlite: { type: 'string', default: '100' }, mongodb: { type: 'string', default: '20' }, sigterm: { type: 'string', default: '20' }, quiet: { type: 'boolean', default: false } }
+    options: {
+      sqlite: { type: 'string', default: '100' },
+      mongodb: { type: 'string', default: '20' },
+      sigterm: { type: 'string', default: '20' },
+      workers: { type: 'string', default: '1' },
+      quiet: { type: 'boolean', default: false }
+    }
   })
-  const tell = values.quiet ? () => {} : console.log
+  const log = values.quiet ? () => {} : console.log
   let failed = false
-  const run = async (title: string, place: Place, options: Parameters<typeof killUnderLoad>[1]) => {
-    const toll = await killUnderLoad(place, { ...options, tell })
+  const run = async (title: string, place: Place, options: KillOptions) => {
+    place.env['WORKERS'] = values.workers
+    const toll = await killUnderLoad(place, { ...options, log })
     await place.close()
     console.log(title, toll)
-    if (toll.lost + toll.refusedAndStored + toll.badEnds > 0 || (options.signal === 'SIGTERM' && toll.reset + toll.otherAnswers > 0)) failed = true
+    if (toll.lost + toll.refusedAndStored + toll.badShutdowns > 0) failed = true
+    if (options.signal === 'SIGTERM' && toll.cut + toll.otherStatuses > 0) failed = true
   }
-  if (values.sqlite !== '0') await run('SIGKILL under load, SQLite:', sqliteFolder(), { signal: 'SIGKILL', kills: Number(values.sqlite) })
-  if (values.mongodb !== '0') await run('SIGKILL under load, MongoDB:', await mongodb(), { signal: 'SIGKILL', kills: Number(values.mongodb) })
-  if (values.sigterm !== '0') await run('SIGTERM under load, SQLite:', sqliteFolder(), { signal: 'SIGTERM', kills: Number(values.sigterm) })
+  const [sqlite, mongo, sigterm] = [values.sqlite, values.mongodb, values.sigterm].map(Number) as [
+    number,
+    number,
+    number
+  ]
+  if (sqlite > 0) await run('SIGKILL under load, SQLite:', sqliteFolder(), { signal: 'SIGKILL', kills: sqlite })
+  if (mongo > 0) await run('SIGKILL under load, MongoDB:', await mongodb(), { signal: 'SIGKILL', kills: mongo })
+  if (sigterm > 0) await run('SIGTERM under load, SQLite:', sqliteFolder(), { signal: 'SIGTERM', kills: sigterm })
   process.exit(failed ? 1 : 0)
 }

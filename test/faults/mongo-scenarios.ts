@@ -1,44 +1,50 @@
-import type { Cue } from '../scripted-mongodb/cue.js'
+import type { Cue } from '../support/scripted-mongodb/cue.js'
 import {
-  answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, delay, delayReply, hang, inOrder, loseReply, shardFailure, stepDown,
+  answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, delay, delayReply, hang,
+  inOrder, loseReply, shardFailure, stepDown,
   unreplicated, writeConcernError, writeErrors
-} from '../scripted-mongodb/cues.js'
-import type { Kind } from '../scripted-mongodb/deployment.js'
-import type { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
+} from '../support/scripted-mongodb/cues.js'
+import type { Kind } from '../support/scripted-mongodb/deployment.js'
+import type { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 
-/** What the client may be told: see the table of answers in the README. */
+/** Possible responses: see the table in the README. */
 export type Status = 200 | 400 | 503 | 504
 
-/** What is there under an id before the creates come. */
+/** What is stored under an id before the create requests. */
 export interface There {
   id: number
   name: string
-  /** Only the primary has it, and the secondaries hear of nothing until the scenario lets them. */
+  /** Only the primary has it, and the secondaries do not replicate until the scenario allows it. */
   local?: true
 }
 
 /**
- * A fault of MongoDB, and what it may look like from outside. The creates of the plants 1, 2, 3 … come at once, one for each
- * status that is expected. After the answers the fault ends, what was held up is carried out, and the same plants are sent
- * again. The runner checks the promises besides: see `mongo-scenarios.test.ts`.
+ * A fault of MongoDB, and what it may look like from outside. The plants 1, 2, 3 … are created at once, one for each
+ * status that is expected. After the responses the fault is removed, delayed commands are carried out, and the same
+ * plants are sent again. The runner checks the promises besides: see `mongo-scenarios.test.ts`.
  */
 export interface Scenario {
   name: string
-  /** A replica set where it does not say. */
+  /** A replica set by default. */
   as?: Kind
   there?: There[]
-  /** Before the creates: cues, or a fault that is begun. */
+  /** Before the create requests: cues, or a fault that is begun. */
   fault: (mongo: ScriptedMongo) => unknown
-  /** While the creates wait. */
-  meanwhile?: (mongo: ScriptedMongo) => Promise<unknown>
+  /** While the requests are pending. */
+  during?: (mongo: ScriptedMongo) => Promise<unknown>
   /** Before MongoDB is well again: all its members are then started and resumed in any case. */
   afterwards?: (mongo: ScriptedMongo) => unknown
   statuses: Status[]
-  /** Of the same plants, sent again when all is well; 200 for all where it does not say. */
+  /** Of the same plants, sent again when all is well; 200 for all by default. */
   again?: Status[]
-  /** Milliseconds. Where it does not say, 6,000 if every create comes to its end within it, else 1,500. */
+  /** Milliseconds. By default 6,000 if every request completes within it, else 1,500. */
   storeTimeout?: number
-  /** The creates are the first that the service gets: until then it has no connection. */
+  /**
+   * The store is closed while requests are pending: each gets the outcome of its tries, however long one takes. At a
+   * deadline a try may be under way, which would leave it open.
+   */
+  shutsDown?: true
+  /** The requests are the first that the service gets: until then it has no connection. */
   cold?: true
 }
 
@@ -46,7 +52,10 @@ const always = { times: 1_000_000 }
 const threeTimes = { times: 3 }
 const after = async (ms: number) => { await new Promise(resolve => setTimeout(resolve, ms)) }
 
-/** The documents with these ids fail with the code, wherever they stand in the batch; `stored` where they are stored all the same. */
+/**
+ * The documents with these ids fail with the code, at any position in the batch; `stored` if they are stored
+ * nevertheless.
+ */
 function failing (ids: readonly number[], code: number, { stored = false } = {}): Cue {
   return ({ request: { documents } }, perform) => perform({
     fault: index => ids.includes(Number(documents[index]?.['_id'])) ? { code, stored } : undefined
@@ -56,16 +65,13 @@ function failing (ids: readonly number[], code: number, { stored = false } = {})
 /** A read that finds nothing. */
 const findsNothing: Cue = ({ request: { body, database } }) => ({ cursor: { id: 0n, ns: `${database}.${body['find']}`, firstBatch: [] }, ok: 1 })
 
-/** A time that no try comes close to, however its backoff falls: at the end of it none is on its way, which would be open. */
-const BETWEEN_TRIES = 900
-
 const NO_WRITES = ['RetryableWriteError', 'NoWritesPerformed']
 
 export const scenarios: Scenario[] = [
   // The answer, or the connection, is lost.
   ...(['standalone', 'replica set', 'mongos'] as const).flatMap((as): Scenario[] => [
     { name: 'the answer never comes', as, fault: mongo => mongo.on('insert', loseReply()), statuses: [200, 200] },
-    { name: 'no answer ever comes, though all is stored', as, fault: mongo => mongo.on('insert', loseReply(), always), statuses: [504, 504] },
+    { name: 'there is never a response, although all is stored', as, fault: mongo => mongo.on('insert', loseReply(), always), statuses: [504, 504] },
     { name: 'the connection closes before anything is stored', as, fault: mongo => mongo.on('insert', closeBeforeStoring()), statuses: [200, 200] },
     { name: 'the connection closes each time before anything is stored', as, fault: mongo => mongo.on('insert', closeBeforeStoring(), always), statuses: [504, 504] },
     { name: 'the connection closes after storing', as, fault: mongo => mongo.on('insert', closeAfterStoring()), statuses: [200, 200] },
@@ -77,13 +83,13 @@ export const scenarios: Scenario[] = [
   {
     name: 'every connection closes while the answer is late',
     fault: mongo => mongo.on('insert', delayReply(400)),
-    meanwhile: async mongo => { await after(150); mongo.disconnect() },
+    during: async mongo => { await after(150); mongo.disconnect() },
     statuses: [200, 200]
   },
   {
     name: 'every connection closes again and again, before the insert is carried out',
     fault: mongo => mongo.on('insert', delay(120), always),
-    meanwhile: async mongo => { for (let i = 0; i < 6; i++) { await after(60); mongo.disconnect() } },
+    during: async mongo => { for (let i = 0; i < 6; i++) { await after(60); mongo.disconnect() } },
     statuses: [200, 200]
   },
 
@@ -91,7 +97,7 @@ export const scenarios: Scenario[] = [
   ...[91, 189, 10107, 11600, 11602, 13435, 13436, 6, 7, 89, 262, 9001].flatMap((code): Scenario[] => [
     { name: `error ${code} once`, fault: mongo => mongo.on('insert', answer({ code })), statuses: [200, 200] },
     { name: `error ${code}, nothing stored, though it does not say so, each time`, fault: mongo => mongo.on('insert', answer({ code }), always), statuses: [504] },
-    { name: `error ${code} with NoWritesPerformed each time`, fault: mongo => mongo.on('insert', answer({ code, labels: NO_WRITES }), always), statuses: [503, 503], storeTimeout: BETWEEN_TRIES }
+    { name: `error ${code} with NoWritesPerformed each time`, fault: mongo => mongo.on('insert', answer({ code, labels: NO_WRITES }), always), statuses: [503, 503], shutsDown: true }
   ]),
   { name: 'error 91 after storing, once', fault: mongo => mongo.on('insert', answer({ code: 91, stored: true })), statuses: [200, 200] },
   { name: 'error 91 after storing on a mongos, each time', as: 'mongos', fault: mongo => mongo.on('insert', answer({ code: 91, stored: true }), always), statuses: [504, 504] },
@@ -102,17 +108,17 @@ export const scenarios: Scenario[] = [
     statuses: [504]
   },
   {
-    name: 'the answer is lost, and all later tries store nothing: it stays open',
+    name: 'the response is lost, and all later attempts store nothing: the outcome stays open',
     fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 91, labels: NO_WRITES }), always),
     statuses: [504, 504]
   },
   ...['RetryableWriteError', 'TransientTransactionError', 'NoWritesPerformed', 'RetryableError', 'SystemOverloadedError', 'ResumableChangeStreamError'].map((label): Scenario => ({
     name: `error 462 with the label ${label} three times`, fault: mongo => mongo.on('insert', answer({ code: 462, labels: [label] }), threeTimes), statuses: [200, 200]
   })),
-  { name: 'error 462, overloaded, each time', fault: mongo => mongo.on('insert', answer({ code: 462, labels: ['SystemOverloadedError', 'RetryableError', 'NoWritesPerformed'] }), always), statuses: [503], storeTimeout: BETWEEN_TRIES },
+  { name: 'error 462, overloaded, each time', fault: mongo => mongo.on('insert', answer({ code: 462, labels: ['SystemOverloadedError', 'RetryableError', 'NoWritesPerformed'] }), always), statuses: [503], shutsDown: true },
   { name: 'an unknown error after storing, each time', fault: mongo => mongo.on('insert', answer({ code: 99_999, stored: true }), always), statuses: [504] },
 
-  // A refusal that waiting does not change: told at once.
+  // A permanent refusal: answered at once.
   { name: 'no right to write', fault: mongo => mongo.on('insert', answer({ code: 13 })), statuses: [503, 503], storeTimeout: 60_000 },
   { name: 'a validator refuses one plant', fault: mongo => mongo.on('insert', failing([2], 121)), statuses: [200, 503, 200], storeTimeout: 60_000 },
   {
@@ -120,7 +126,7 @@ export const scenarios: Scenario[] = [
     fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 13 }), always),
     statuses: [504]
   },
-  { name: 'the right to read is missing where an id is taken', there: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', answer({ code: 13 }), always), statuses: [504, 200], again: [400, 200] },
+  { name: 'the permission to read is missing, and an id is taken', there: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', answer({ code: 13 }), always), statuses: [504, 200], again: [400, 200] },
 
   // Write errors, by index: the siblings are stored.
   { name: 'the first of the batch fails once', fault: mongo => mongo.on('insert', writeErrors({ at: [0], code: 112 })), statuses: [200, 200, 200] },
@@ -139,14 +145,14 @@ export const scenarios: Scenario[] = [
     name: 'another plant is there on the primary alone, and is rolled back',
     there: [{ id: 1, name: 'other', local: true }],
     fault: () => {},
-    meanwhile: async mongo => { await after(200); mongo.rollBack(); mongo.resumeReplication() },
+    during: async mongo => { await after(200); mongo.rollBack(); mongo.resumeReplication() },
     statuses: [200]
   },
   {
     name: 'another plant is there on the primary alone, and comes to the majority',
     there: [{ id: 1, name: 'other', local: true }],
     fault: () => {},
-    meanwhile: async mongo => { await after(200); mongo.resumeReplication() },
+    during: async mongo => { await after(200); mongo.resumeReplication() },
     statuses: [400],
     again: [400]
   },
@@ -162,7 +168,7 @@ export const scenarios: Scenario[] = [
     name: 'the same plant is there on the primary alone, and is rolled back by an election',
     there: [{ id: 1, name: 'plant 1', local: true }],
     fault: () => {},
-    meanwhile: async mongo => { await after(200); mongo.elect({ rollBack: true }); mongo.resumeReplication() },
+    during: async mongo => { await after(200); mongo.elect({ rollBack: true }); mongo.resumeReplication() },
     statuses: [200]
   },
 
@@ -180,7 +186,7 @@ export const scenarios: Scenario[] = [
     {
       name: `write concern error ${code}, rolled back at once`,
       fault: mongo => mongo.on('insert', writeConcernError({ code }), { times: 1 }),
-      meanwhile: async mongo => { await after(10); mongo.elect({ rollBack: true }) },
+      during: async mongo => { await after(10); mongo.elect({ rollBack: true }) },
       statuses: [200, 200]
     },
     {
@@ -196,25 +202,25 @@ export const scenarios: Scenario[] = [
   },
   { name: 'the primary alone stores it, three times', fault: mongo => mongo.on('insert', unreplicated(), threeTimes), statuses: [200, 200] },
   {
-    name: 'the secondaries hear of nothing for half a second',
+    name: 'replication stops for half a second',
     fault: mongo => mongo.pauseReplication(),
-    meanwhile: async mongo => { await after(500); mongo.resumeReplication() },
+    during: async mongo => { await after(500); mongo.resumeReplication() },
     statuses: [200, 200]
   },
   {
-    name: 'the secondaries hear of nothing, and the primary is replaced by one that does not know it',
+    name: 'replication stops, and the primary is replaced by one without the write',
     fault: mongo => mongo.pauseReplication(),
-    meanwhile: async mongo => { await after(200); mongo.elect({ rollBack: true }); mongo.resumeReplication() },
+    during: async mongo => { await after(200); mongo.elect({ rollBack: true }); mongo.resumeReplication() },
     statuses: [200, 200]
   },
-  { name: 'the secondaries hear of nothing', fault: mongo => mongo.pauseReplication(), afterwards: mongo => mongo.elect({ rollBack: true }), statuses: [504, 504] },
+  { name: 'replication stops', fault: mongo => mongo.pauseReplication(), afterwards: mongo => mongo.elect({ rollBack: true }), statuses: [504, 504] },
 
   // A mongos loses a shard.
   { name: 'a shard fails once, nothing stored', as: 'mongos', fault: mongo => mongo.on('insert', shardFailure()), statuses: [200, 200, 200] },
   { name: 'a shard fails once, some stored', as: 'mongos', fault: mongo => mongo.on('insert', shardFailure({ from: 1, storedFirst: 1 })), statuses: [200, 200, 200] },
   { name: 'a shard times out after storing all', as: 'mongos', fault: mongo => mongo.on('insert', shardFailure({ code: 89, storedFirst: 3 })), statuses: [200, 200, 200] },
-  { name: 'a shard is gone', as: 'mongos', fault: mongo => mongo.on('insert', failing([2, 3], 6), always), statuses: [200, 504, 504] },
-  { name: 'a shard is gone, having stored what it was sent', as: 'mongos', fault: mongo => mongo.on('insert', failing([1, 3], 6, { stored: true }), always), statuses: [504, 200, 504] },
+  { name: 'a shard is unavailable', as: 'mongos', fault: mongo => mongo.on('insert', failing([2, 3], 6), always), statuses: [200, 504, 504] },
+  { name: 'a shard becomes unavailable, having stored its documents', as: 'mongos', fault: mongo => mongo.on('insert', failing([1, 3], 6, { stored: true }), always), statuses: [504, 200, 504] },
   { name: 'a shard\'s primary steps down', as: 'mongos', fault: mongo => mongo.on('insert', shardFailure({ code: 11602, storedFirst: 2 }), threeTimes), statuses: [200, 200, 200] },
 
   // Elections.
@@ -230,18 +236,23 @@ export const scenarios: Scenario[] = [
     statuses: [200, 200]
   },
   { name: 'an election that takes longer than the client waits', fault: mongo => mongo.on('insert', stepDown({ electAfter: 2_500, stored: true })), statuses: [504, 504], afterwards: () => after(1_500) },
-  { name: 'there is no primary: nothing is sent', fault: async mongo => { await after(700); mongo.stepDown({ electAfter: 2_500 }); await after(100) }, statuses: [503, 503], afterwards: () => after(1_500) },
+  { name: 'there is no primary: nothing is sent', fault: async mongo => { await after(700); mongo.stepDown({ electAfter: 4_000 }); await after(500) }, statuses: [503, 503], afterwards: () => after(2_500) },
   { name: 'there is no primary for half a second', fault: mongo => { mongo.stepDown({ electAfter: 500 }) }, statuses: [200, 200] },
   {
     name: 'the primary hangs, and another is elected',
     fault: mongo => { mongo.primary?.hang() },
-    meanwhile: async mongo => { await after(300); mongo.elect() },
+    during: async mongo => { await after(300); mongo.elect() },
     statuses: [200, 200]
   },
   {
     name: 'the primary dies, and another is elected that does not know what it stored',
     fault: mongo => mongo.on('insert', inOrder(delayReply(300), unreplicated())),
-    meanwhile: async mongo => { await after(100); await mongo.primary?.stop(); await after(200); mongo.elect({ rollBack: true }) },
+    during: async mongo => {
+      await after(100)
+      await mongo.primary?.stop()
+      await after(200)
+      mongo.elect({ rollBack: true })
+    },
     statuses: [200, 200]
   },
   { name: 'a secondary dies', fault: mongo => mongo.members.find(member => !member.isPrimary)?.stop(), statuses: [200] },
@@ -252,26 +263,26 @@ export const scenarios: Scenario[] = [
   )),
   { name: 'MongoDB hangs, and forgets what it was asked', fault: mongo => mongo.hang(), afterwards: mongo => mongo.resume({ forget: true }), statuses: [504, 504] },
   { name: 'MongoDB hangs before there is a connection', cold: true, fault: mongo => mongo.hang(), statuses: [504, 504] },
-  { name: 'MongoDB hangs for 0.6 s', fault: mongo => mongo.hang(), meanwhile: async mongo => { await after(600); mongo.resume() }, statuses: [200, 200] },
-  { name: 'MongoDB hangs for 1 s, and forgets', as: 'standalone', fault: mongo => mongo.hang(), meanwhile: async mongo => { await after(1_000); mongo.resume({ forget: true }) }, statuses: [200, 200] },
+  { name: 'MongoDB hangs for 0.6 s', fault: mongo => mongo.hang(), during: async mongo => { await after(600); mongo.resume() }, statuses: [200, 200] },
+  { name: 'MongoDB hangs for 1 s, and forgets', as: 'standalone', fault: mongo => mongo.hang(), during: async mongo => { await after(1_000); mongo.resume({ forget: true }) }, statuses: [200, 200] },
   { name: 'the insert alone hangs', fault: mongo => mongo.on('insert', hang()), statuses: [200, 200] },
   { name: 'every insert hangs', fault: mongo => mongo.on('insert', hang(), always), statuses: [504, 504] },
-  { name: 'an insert is carried out when nobody waits for it any more', fault: mongo => mongo.on('insert', delay(1_700), always), afterwards: () => after(500), statuses: [504, 504] },
+  { name: 'an insert is carried out after its deadline', fault: mongo => mongo.on('insert', delay(1_700), always), afterwards: () => after(500), statuses: [504, 504] },
   { name: 'every answer is 300 ms late', as: 'mongos', fault: mongo => mongo.delayAnswers(300), afterwards: mongo => mongo.delayAnswers(0), statuses: [200, 200] },
 
   // Coming and going.
   { name: 'MongoDB is not there', as: 'standalone', cold: true, fault: async mongo => await mongo.stop(), statuses: [503, 503] },
-  { name: 'MongoDB comes half a second late', cold: true, fault: async mongo => await mongo.stop(), meanwhile: async mongo => { await after(500); await mongo.start() }, statuses: [200, 200] },
-  { name: 'MongoDB goes', as: 'standalone', fault: async mongo => { await mongo.stop(); await after(100) }, statuses: [503, 503] },
-  { name: 'MongoDB goes and comes back', as: 'standalone', fault: async mongo => await mongo.stop(), meanwhile: async mongo => { await after(400); await mongo.start() }, statuses: [200, 200] },
+  { name: 'MongoDB comes half a second late', cold: true, fault: async mongo => await mongo.stop(), during: async mongo => { await after(500); await mongo.start() }, statuses: [200, 200] },
+  { name: 'MongoDB goes', as: 'standalone', fault: async mongo => { await mongo.stop(); await after(300) }, statuses: [503, 503] },
+  { name: 'MongoDB goes and comes back', as: 'standalone', fault: async mongo => await mongo.stop(), during: async mongo => { await after(400); await mongo.start() }, statuses: [200, 200] },
   {
     name: 'MongoDB goes while it answers, and comes back',
     fault: mongo => mongo.on('insert', delayReply(400)),
-    meanwhile: async mongo => { await after(150); await mongo.stop(); await after(300); await mongo.start() },
+    during: async mongo => { await after(150); await mongo.stop(); await after(300); await mongo.start() },
     statuses: [200, 200]
   },
 
-  // Many at once: 300 creates are several batches on their way at the same time.
+  // Many at once: 300 requests are several batches on their way at the same time.
   {
     name: 'the answers of many batches are lost',
     fault: mongo => mongo.on('insert', inOrder(delayReply(60), closeAfterStoring()), { times: 6 }),

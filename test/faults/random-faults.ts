@@ -10,19 +10,20 @@ import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { mongoPlantStore, sqlitePlantStore } from '../../src/index.js'
 import type { CreateOutcome, PlantStore } from '../../src/stores/plant-store.js'
-import type { Cue } from '../scripted-mongodb/cue.js'
+import type { Cue } from '../support/scripted-mongodb/cue.js'
 import {
-  answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, delay, delayReply, hang, loseReply, shardFailure, stepDown, unreplicated, writeConcernError, writeErrors
-} from '../scripted-mongodb/cues.js'
-import type { Kind } from '../scripted-mongodb/deployment.js'
-import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
-import { openSqlite, plantsInFile } from '../sqlite-file.js'
+  answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, delay,
+  delayReply, hang, loseReply, shardFailure, stepDown, unreplicated, writeConcernError, writeErrors
+} from '../support/scripted-mongodb/cues.js'
+import type { Kind } from '../support/scripted-mongodb/deployment.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
+import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 
 /** Few ids and two names: the same plant again, and another under its id, are what a sequence meets all the time. */
 const IDS = 4
 export const STORE_TIMEOUT = 250
 
-/** One step of a sequence: creates are sent and not waited for; a fault is begun; or time passes. */
+/** One step of a sequence: create requests are sent without waiting; a fault begins; or time passes. */
 type Step<Fault> = { create: { id: number, name: string }[] } | { fault: Fault } | { wait: number }
 
 type Stored = ReadonlyMap<bigint, { name?: unknown }>
@@ -54,14 +55,15 @@ const anyStep = <Fault>(fault: fc.Arbitrary<Fault>): fc.Arbitrary<Step<Fault>> =
 /**
  * Plays a sequence against the model, which is the set of plants that were acknowledged and the set of those that were
  * refused.
- * @throws where the store contradicts it
+ * @throws if the store contradicts it
  */
 async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]): Promise<void> {
-  const told: Promise<{ id: number, name: string, outcome: CreateOutcome | 'not stored' | 'open', reason: string }>[] = []
-  const create = async (plant: { id: number, name: string }, patience = STORE_TIMEOUT) => {
+  const pending: Promise<{ id: number, name: string, outcome: CreateOutcome | 'not stored' | 'open', reason: string }>[] = []
+  const create = async (plant: { id: number, name: string }, timeoutMs = STORE_TIMEOUT) => {
     const began = performance.now()
     let reason = ''
-    const outcome = await stage.store.create({ id: BigInt(plant.id), name: plant.name }, began + patience).catch((error: Error) => {
+    const created = stage.store.create({ id: BigInt(plant.id), name: plant.name }, began + timeoutMs)
+    const outcome = await created.catch((error: Error) => {
       reason = error.message
       // By name: a compiled store has classes of its own.
       if (error.name === 'PlantNotStored') return 'not stored' as const
@@ -71,11 +73,11 @@ async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]):
     return { ...plant, outcome, reason }
   }
   for (const step of steps) {
-    if ('create' in step) told.push(...step.create.map(async plant => await create(plant)))
+    if ('create' in step) pending.push(...step.create.map(async plant => await create(plant)))
     else if ('fault' in step) stage.begin(step.fault)
     else await sleep(step.wait)
   }
-  const outcomes = await Promise.all(told)
+  const outcomes = await Promise.all(pending)
   await stage.recover()
 
   const acknowledged = new Map<number, string>()
@@ -93,22 +95,20 @@ async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]):
     const same = outcomes.filter(other => other.id === id && other.name === name)
     const refused = same.every(({ outcome }) => outcome === 'not stored')
     if (refused && atAll.get(BigInt(id))?.name === name) throw new Error(`plant ${id} ${name} was refused, and is stored`)
-    if (outcome === 'taken' && acknowledged.get(id) === name) throw new Error(`plant ${id} ${name} was acknowledged, and told to be another's`)
+    if (outcome === 'taken' && acknowledged.get(id) === name) throw new Error(`plant ${id} ${name} was acknowledged, then reported as taken`)
     if (outcome === 'taken' && same.length === 1 && !outcomes.some(other => other.id === id && other.name !== name)) {
-      throw new Error(`the id ${id} was told to be taken, by nobody`)
+      throw new Error(`the id ${id} was reported as taken, but no other plant has it`)
     }
   }
 
-  // All is well: whoever sends again is told, and it agrees with what was told before.
+  // After recovery: the outcome of a retry agrees with the outcomes before.
   for (const id of new Set(outcomes.map(({ id }) => id))) {
     for (const name of new Set(outcomes.filter(other => other.id === id).map(({ name }) => name))) {
       const holder = (await stage.stored()).atAll.get(BigInt(id))?.name
-      let { outcome, reason } = await create({ id, name }, 10_000)
-      // The limits of the driver are short here, and this machine may have been busy with other things.
-      for (let turn = 0; turn < 5 && (outcome === 'open' || outcome === 'not stored'); turn++) ({ outcome, reason } = await create({ id, name }, 10_000))
+      const { outcome, reason } = await create({ id, name }, 10_000)
       const expected = holder === undefined ? 'stored' : holder === name ? 'same' : 'taken'
-      // A create that had to be tried again finds what its first try has stored.
-      if (outcome !== expected && !(expected === 'stored' && outcome === 'same')) throw new Error(`plant ${id} ${name}: ${outcome} instead of ${expected}, when all was well again: ${reason}`)
+      // A create request that had to be tried again finds what its first try has stored.
+      if (outcome !== expected && !(expected === 'stored' && outcome === 'same')) throw new Error(`plant ${id} ${name}: ${outcome} instead of ${expected}, after recovery: ${reason}`)
       if (outcome !== 'taken') acknowledged.set(id, name)
     }
   }
@@ -156,10 +156,16 @@ const anyReplicaSetFault: fc.Arbitrary<MongoFault> = fc.oneof(
   { weight: 3, arbitrary: anyCue },
   {
     weight: 2,
-    arbitrary: fc.record({ electAfter: fc.constantFrom(0, 5, 40), rollBack: fc.boolean(), closeConnections: fc.boolean(), stored: fc.boolean(), cue: fc.boolean() })
+    arbitrary: fc.record({
+      electAfter: fc.constantFrom(0, 5, 40),
+      rollBack: fc.boolean(),
+      closeConnections: fc.boolean(),
+      stored: fc.boolean(),
+      cue: fc.boolean()
+    })
       .map(({ cue, stored, ...options }): MongoFault => cue
         ? cued(`step down ${JSON.stringify({ stored, ...options })}`, stepDown({ stored, ...options }))
-        : { name: `steps down now ${JSON.stringify(options)}`, begin: mongo => { mongo.stepDown(options).catch(() => {}) } })
+        : { name: `steps down now ${JSON.stringify(options)}`, begin: mongo => mongo.stepDown(options) })
   },
   {
     weight: 1,
@@ -172,10 +178,12 @@ const anyReplicaSetFault: fc.Arbitrary<MongoFault> = fc.oneof(
 )
 
 /** A scripted MongoDB on which one sequence after the other is played, each in a database of its own. */
-async function mongoStage (mongo: ScriptedMongo, as: Kind, storeOf: (url: string) => PlantStore): Promise<Stage<MongoFault>> {
+async function mongoStage (
+  mongo: ScriptedMongo, as: Kind, createStore: (url: string) => PlantStore
+): Promise<Stage<MongoFault>> {
   // Many servers and clients share this process: its own busy times are not to be taken for faults.
   const limits = 'connectTimeoutMS=5000&serverSelectionTimeoutMS=100&waitQueueTimeoutMS=100&socketTimeoutMS=100&heartbeatFrequencyMS=500'
-  const store = storeOf(`${mongo.url}${mongo.url.includes('?') ? '&' : '?'}${limits}`)
+  const store = createStore(`${mongo.url}${mongo.url.includes('?') ? '&' : '?'}${limits}`)
   return {
     store,
     begin: fault => { fault.begin(mongo) },
@@ -201,13 +209,15 @@ async function mongoStage (mongo: ScriptedMongo, as: Kind, storeOf: (url: string
 
 // SQLite.
 
-type SqliteFault = 'kill the thread' | 'lock' | 'unlock' | 'writes of another program' | 'a trigger refuses' | 'the trigger is gone'
+const SQLITE_BUSY = 5
+
+type SqliteFault = 'kill the thread' | 'lock' | 'unlock' | 'writes of another program' | 'a trigger refuses' | 'the trigger is dropped'
 
 const anySqliteFault: fc.Arbitrary<SqliteFault> = fc.constantFrom<SqliteFault>(
-  'kill the thread', 'kill the thread', 'lock', 'unlock', 'unlock', 'writes of another program', 'a trigger refuses', 'the trigger is gone'
+  'kill the thread', 'kill the thread', 'lock', 'unlock', 'unlock', 'writes of another program', 'a trigger refuses', 'the trigger is dropped'
 )
 
-/** The thread that a sequence's store has now: Node tells of each in the context that it was started in. */
+/** The thread that a sequence's store has now: Node announces each in the context that it was started in. */
 const sequence = new AsyncLocalStorage<{ thread?: Worker }>()
 process.on('worker', thread => { Object.assign(sequence.getStore() ?? {}, { thread }) })
 
@@ -218,29 +228,37 @@ async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stag
   await store.open?.()
   const other = openSqlite(path)
   other.exec('PRAGMA busy_timeout = 0')
-  const attempt = (sql: string) => {
+  /** While the store itself writes, the fault does not happen. @returns whether it does */
+  const attempt = (sql: string): boolean => {
     try {
       other.exec(sql)
-    } catch {
-      // Locked by the store itself, or not locked at all: then this fault does not happen.
+      return true
+    } catch (error) {
+      if (isBusy(error)) return false
+      throw error
     }
+  }
+  let isLocked = false
+  const unlock = () => {
+    if (isLocked) other.exec('ROLLBACK')
+    isLocked = false
   }
   const context = sequence.getStore()
   const faults: Record<SqliteFault, () => void> = {
     'kill the thread': () => { context?.thread?.terminate() },
-    lock: () => attempt('BEGIN IMMEDIATE'),
-    unlock: () => attempt('ROLLBACK'),
+    lock: () => { isLocked ||= attempt('BEGIN IMMEDIATE') },
+    unlock,
     'writes of another program': () => attempt('INSERT OR IGNORE INTO plants VALUES (99, \'of another program\', NULL)'),
     'a trigger refuses': () => attempt('CREATE TRIGGER IF NOT EXISTS no BEFORE INSERT ON plants WHEN NEW.id % 2 = 0 BEGIN SELECT RAISE(ABORT, \'no\'); END'),
-    'the trigger is gone': () => attempt('DROP TRIGGER IF EXISTS no')
+    'the trigger is dropped': () => attempt('DROP TRIGGER IF EXISTS no')
   }
-  /** Whoever opens the file first after a thread died holds it for a moment. */
+  /** After a thread died, the first to open the file locks it for a moment. */
   const patiently = async <T>(read: () => T): Promise<T> => {
     for (let turn = 0; ; turn++) {
       try {
         return read()
       } catch (error) {
-        if (turn === 200) throw error
+        if (turn === 200 || !isBusy(error)) throw error
         await sleep(10)
       }
     }
@@ -253,7 +271,7 @@ async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stag
     store,
     begin: fault => { faults[fault]() },
     async recover () {
-      attempt('ROLLBACK')
+      unlock()
       await patiently(() => other.exec('DROP TRIGGER IF EXISTS no'))
     },
     stored,
@@ -264,6 +282,10 @@ async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stag
       rmSync(folder, { recursive: true })
     }
   }
+}
+
+function isBusy (error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY
 }
 
 // The runs.
@@ -279,14 +301,16 @@ export interface Options {
   /** Of 100 sequences, how many on SQLite. */
   sqliteShare: number
   stores: { mongo: (url: string) => PlantStore, sqlite: (path: string) => PlantStore }
-  tell: (line: string) => void
+  log: (line: string) => void
 }
 
 /**
  * Plays random sequences, and returns how many there were.
  * @throws at the first contradiction, with its seed and its sequence
  */
-export async function playRandomSequences ({ sequences, lanes, seed, sqliteShare, stores, tell }: Options): Promise<number> {
+export async function playRandomSequences (
+  { sequences, lanes, seed, sqliteShare, stores, log }: Options
+): Promise<number> {
   const kinds: Kind[] = ['replica set', 'standalone', 'replica set', 'mongos']
   let next = 0
   let played = 0
@@ -300,7 +324,10 @@ export async function playRandomSequences ({ sequences, lanes, seed, sqliteShare
       const number = next++
       const onSqlite = number % 100 < sqliteShare
       const as = kinds[number % kinds.length] as Kind
-      const sample = <Fault>(fault: fc.Arbitrary<Fault>) => fc.sample(fc.array(anyStep(fault), { minLength: 2, maxLength: 9 }), { numRuns: 1, seed: seed + number })[0] as Step<Fault>[]
+      const sample = <Fault>(fault: fc.Arbitrary<Fault>) =>
+        fc.sample(fc.array(anyStep(fault), { minLength: 2, maxLength: 9 }), {
+          numRuns: 1, seed: seed + number
+        })[0] as Step<Fault>[]
       const run = async <Fault>(stage: Stage<Fault>, steps: readonly Step<Fault>[]) => {
         try {
           await play(stage, steps)
@@ -313,10 +340,10 @@ export async function playRandomSequences ({ sequences, lanes, seed, sqliteShare
       if (onSqlite) {
         await sequence.run({}, async () => { await run(await sqliteStage(stores.sqlite), sample(anySqliteFault)) })
       } else {
-        const mongo = await ScriptedMongo.start(undefined, { as, record: false })
+        const mongo = await ScriptedMongo.start(undefined, { as })
         await run(await mongoStage(mongo, as, stores.mongo), sample(as === 'replica set' ? anyReplicaSetFault : anyCue))
       }
-      if (++played % 500 === 0) tell(`${played} of ${sequences} sequences, 0 contradictions, ${((performance.now() - began) / 1_000).toFixed()} s`)
+      if (++played % 500 === 0) log(`${played} of ${sequences} sequences, 0 contradictions, ${((performance.now() - began) / 1_000).toFixed()} s`)
     }
   }))
   clearInterval(busy)
@@ -340,8 +367,11 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     lanes: Number(values.lanes),
     seed,
     sqliteShare: Number(values.sqlite),
-    stores: { mongo: url => mongoPlantStore({ url, storeTimeout: STORE_TIMEOUT }), sqlite: path => sqlitePlantStore({ path }) },
-    tell: console.log
+    stores: {
+      mongo: url => mongoPlantStore({ url, storeTimeout: STORE_TIMEOUT }),
+      sqlite: path => sqlitePlantStore({ path })
+    },
+    log: console.log
   }).catch((error: Error) => {
     console.error(error.message)
     process.exit(1)

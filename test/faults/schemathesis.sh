@@ -19,7 +19,7 @@ trap '[ -z "$service" ] || kill "$service" || cat "$work/log"; rm -rf "$work"' E
 if [ -z "${SERVICE_URL:-}" ]; then
   npm run --silent build
   ACCESS_TOKEN=a-token-for-schemathesis
-  PORT=0 DATA_DIR="$work" ACCESS_TOKENS="$ACCESS_TOKEN" NODE_ENV=production node dist/server/main.js > "$work/log" &
+  PORT=0 DATA_DIR="$work" ACCESS_TOKENS="$ACCESS_TOKEN" NODE_ENV=production node dist/service/main.js > "$work/log" &
   service=$!
   for _ in $(seq 100); do
     SERVICE_URL=$(sed -n 's/.*ready at \(http:[^"]*\)".*/\1/p' "$work/log")

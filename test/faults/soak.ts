@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { Program, token } from '../program.js'
-import { Clients } from './creating.js'
+import { Program, token } from '../support/process/program.js'
+import { OwnDatabase } from '../support/stores/own-database.js'
+import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 
-/** What the process used at one time. */
+/** The resources of the process at one time. */
 interface Sample { seconds: number, megabytes: number, descriptors: number, creates: number }
 
 export interface SoakReport {
@@ -25,35 +26,37 @@ export interface SoakReport {
  * Runs the service at half of the load that it takes at most, and looks at its memory and its file descriptors.
  * @param seconds of the soak, after the full load was measured for 5 s
  */
-export async function soak ({ seconds, connections = 32, env = {}, tell = () => {} }: {
-  seconds: number, connections?: number, env?: Record<string, string>, tell?: (line: string) => void
+export async function soak ({ seconds, connections = 32, env = {}, log = () => {} }: {
+  seconds: number, connections?: number, env?: Record<string, string>, log?: (line: string) => void
 }): Promise<SoakReport> {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-soak-'))
   const service = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: folder, ...env })
-  const clients = new Clients(token)
-  const counts: Record<string, number> = {}
-  let creates = 0
-  const count = () => {
-    for (const { status } of clients.told.splice(0)) {
-      counts[status] = (counts[status] ?? 0) + 1
-      creates++
-    }
-  }
   try {
-    const address = await service.ready()
+    const clients = new PlantClients(overHttp(await service.ready(), token))
+    const counts: Record<string, number> = {}
+    let creates = 0
+    const count = () => {
+      for (const [outcome, number] of Object.entries(clients.counts)) counts[outcome] = (counts[outcome] ?? 0) + number
+      creates += clients.sent.splice(0).length
+    }
     const measured = Math.min(5, seconds / 4)
-    await clients.load(address, { connections, ms: measured * 1_000 })
+    await clients.load({ connections, ms: measured * 1_000 })
     count()
     const fullLoad = creates / measured
-    tell(`full load: ${fullLoad.toFixed()} creates a second`)
+    log(`full load: ${fullLoad.toFixed()} create requests per second`)
 
     const samples: Sample[] = []
     const began = performance.now()
     const elapsed = () => (performance.now() - began) / 1_000
     const sampling = setInterval(() => {
       count()
-      samples.push({ seconds: elapsed(), megabytes: residentMegabytes(service.pid), descriptors: descriptors(service.pid), creates })
-      if (samples.length % 10 === 0) tell(JSON.stringify(samples.at(-1)))
+      samples.push({
+        seconds: elapsed(),
+        megabytes: residentMegabytes(service.pid),
+        descriptors: descriptors(service.pid),
+        creates
+      })
+      if (samples.length % 10 === 0) log(JSON.stringify(samples.at(-1)))
     }, Math.max(200, seconds * 1_000 / 600))
 
     // Each client waits for its own next turn, so that the whole is half of the full load.
@@ -62,16 +65,21 @@ export async function soak ({ seconds, connections = 32, env = {}, tell = () => 
       for (let turn = client / connections; elapsed() < seconds; turn++) {
         const due = turn * pace - elapsed() * 1_000
         if (due > 1) await sleep(due)
-        await clients.create(address)
+        await clients.create()
       }
     }))
     clearInterval(sampling)
     count()
     const later = samples.slice(Math.floor(samples.length / 2))
     const open = later.map(sample => sample.descriptors)
-    return { fullLoad, samples, ...slopeOf(later), descriptors: { least: Math.min(...open), most: Math.max(...open) }, statuses: counts }
+    return {
+      fullLoad,
+      samples,
+      ...slopeOf(later),
+      descriptors: { least: Math.min(...open), most: Math.max(...open) },
+      statuses: counts
+    }
   } finally {
-    clients.close()
     await service.end('SIGTERM')
     rmSync(folder, { recursive: true })
   }
@@ -95,26 +103,36 @@ function slopeOf (samples: readonly Sample[]): { slope: number, slopeError: numb
   const x = mean(hours)
   const y = mean(samples.map(({ megabytes }) => megabytes))
   const spread = hours.reduce((sum, hour) => sum + (hour - x) ** 2, 0)
-  const slope = samples.reduce((sum, { megabytes }, i) => sum + ((hours[i] as number) - x) * (megabytes - y), 0) / spread
-  const rest = samples.reduce((sum, { megabytes }, i) => sum + (megabytes - y - slope * ((hours[i] as number) - x)) ** 2, 0)
+  const slope =
+    samples.reduce((sum, { megabytes }, i) => sum + ((hours[i] as number) - x) * (megabytes - y), 0) / spread
+  const rest = samples.reduce(
+    (sum, { megabytes }, i) => sum + (megabytes - y - slope * ((hours[i] as number) - x)) ** 2,
+    0
+  )
   return { slope, slopeError: Math.sqrt(rest / (n - 2) / spread) }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' }, connections: { type: 'string', default: '32' } } })
   const { MONGODB_URL } = process.env
+  const database = MONGODB_URL === undefined ? undefined : new OwnDatabase(MONGODB_URL)
   const report = await soak({
     seconds: Number(values.minutes) * 60,
     connections: Number(values.connections),
-    env: MONGODB_URL === undefined ? {} : { MONGODB_URL },
-    tell: console.log
+    env: database === undefined ? {} : { MONGODB_URL: database.url },
+    log: console.log
   })
+  await database?.drop()
   const { fullLoad, samples, slope, slopeError, descriptors, statuses } = report
   const { creates = 0, seconds = 1 } = samples.at(-1) ?? {}
   console.log({
     fullLoad: Math.round(fullLoad),
     halfLoad: Math.round((creates - (samples[0]?.creates ?? 0)) / seconds),
-    megabytes: { first: samples[0]?.megabytes, half: samples[samples.length >> 1]?.megabytes, last: samples.at(-1)?.megabytes },
+    megabytes: {
+      first: samples[0]?.megabytes,
+      half: samples[samples.length >> 1]?.megabytes,
+      last: samples.at(-1)?.megabytes
+    },
     'slope, MiB an hour': `${slope.toFixed(1)} ± ${slopeError.toFixed(1)}`,
     descriptors,
     statuses

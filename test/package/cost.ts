@@ -1,6 +1,6 @@
 /**
- * What the plugin costs its host: `npm run compile && node build/test/package/cost.js [--rounds 5] [--seconds 3]`. Its figures mean something on a
- * machine that is quiet.
+ * What the plugin costs its host: `npm run compile && node build/test/package/cost.js [--rounds 5] [--seconds 3]`. Its
+ * figures mean something on a machine that is quiet.
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { median, ratio } from '../../bench/statistics.js'
-import { compiledPackage as cwd } from '../project.js'
+import { compiledPackage as cwd } from '../support/process/project.js'
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '3' } } })
 const rounds = Number(values.rounds)
@@ -38,7 +38,7 @@ function measured (before: string, what: string): Record<'ms' | 'cpu' | 'heap' |
   return JSON.parse(execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', code], { cwd, encoding: 'utf8' }))
 }
 
-function told (name: string, before: string, what: string): void {
+function printCost (name: string, before: string, what: string): void {
   const all = Array.from({ length: rounds * 2 + 1 }, () => measured(before, what))
   const of = (key: 'ms' | 'cpu' | 'heap' | 'rss'): string => median(all.map(one => one[key])).toFixed(1)
   console.log(`${name.padEnd(58)} ${of('ms')} ms, ${of('cpu')} ms of the processor, ${of('heap')} MB heap, ${of('rss')} MB resident`)
@@ -48,12 +48,12 @@ const imported = 'const { default: plantStore, sqlitePlantStore } = await import
 const started = 'const app = fastify(); app.get(\'/own\', async () => \'own\')'
 // The first Fastify of a process compiles its code: that is the host's own.
 const warm = 'await fastify().get(\'/own\', async () => \'own\').ready()'
-told('import, fastify being there', '', imported)
-told('a host\'s start without it', warm, `${started}; await app.ready()`)
-told('a host\'s start with it, a store of its own', `${warm}; ${imported}`, `${started}; app.register(plantStore, { store, tokens }); await app.ready()`)
-told('a host\'s start with it twice', `${warm}; ${imported}`,
+printCost('import, fastify being there', '', imported)
+printCost('a host\'s start without it', warm, `${started}; await app.ready()`)
+printCost('a host\'s start with it, a store of its own', `${warm}; ${imported}`, `${started}; app.register(plantStore, { store, tokens }); await app.ready()`)
+printCost('a host\'s start with it twice', `${warm}; ${imported}`,
   `${started}; app.register(plantStore, { prefix: '/a', store, tokens }); app.register(plantStore, { prefix: '/b', store, tokens }); await app.ready()`)
-told('a host\'s start with it, SQLite', `${warm}; ${imported}`,
+printCost('a host\'s start with it, SQLite', `${warm}; ${imported}`,
   `${started}; app.register(plantStore, { store: sqlitePlantStore({ path: ${JSON.stringify(file)} }), tokens }); await app.ready()`)
 for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true })
 
@@ -79,7 +79,9 @@ const hosts = [await startHost(false), await startHost(true)] as const
 const rates: [number[], number[]] = [[], []]
 for (const { url } of hosts) await requestsPerSecond(url, 2)
 for (let round = 0; round < rounds; round++) {
-  for (const place of round % 2 === 0 ? [0, 1] as const : [1, 0] as const) rates[place].push(await requestsPerSecond(hosts[place].url, seconds))
+  for (const place of round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+    rates[place].push(await requestsPerSecond(hosts[place].url, seconds))
+  }
 }
 for (const { child } of hosts) child.kill()
 const { median: result, low, high } = ratio(rates[1], rates[0])

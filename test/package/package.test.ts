@@ -1,30 +1,55 @@
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, readFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { compiledPackage as folder, projectFile } from '../project.js'
+import { projectFile } from '../support/process/project.js'
 
-/** The package as it is compiled. Here it is also found by its name, as in a host's node_modules. */
 const manifest = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))
 const run = promisify(execFile)
-// Compiled files would count as sources of their own in the tests' coverage.
-const bare = { cwd: folder, env: { PATH: process.env.PATH, HOME: process.env.HOME } }
 
-async function evaluate (code: string, ...options: string[]): Promise<unknown> {
-  return JSON.parse((await run(process.execPath, [...options, '-e', code], bare)).stdout)
+// A copy of the sources, in which the package is packed as it would be for the registry, and a host in which it is
+// installed.
+const work = mkdtempSync(join(tmpdir(), 'plant-store-package-'))
+const host = join(work, 'host')
+const installed = join(host, 'node_modules', 'plant-store')
+// Without tap's variables: these files would count as sources of their own in the coverage.
+const env = { PATH: process.env.PATH, HOME: process.env.HOME }
+
+async function packAndInstall (): Promise<void> {
+  for (const file of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'docs', 'src']) {
+    cpSync(projectFile(file), join(work, file), { recursive: true })
+  }
+  // Where the host and its package find the dependencies, too.
+  symlinkSync(projectFile('node_modules'), join(work, 'node_modules'))
+  await run('npm', ['pack'], { cwd: work, env })
+  mkdirSync(join(host, 'node_modules'), { recursive: true })
+  writeFileSync(join(host, 'package.json'), '{ "name": "host" }')
+  await run('tar', ['-xzf', join(work, `plant-store-${manifest.version}.tgz`)], { cwd: host })
+  cpSync(join(host, 'package'), installed, { recursive: true })
 }
 
+async function evaluate (code: string, ...options: string[]): Promise<unknown> {
+  return JSON.parse((await run(process.execPath, [...options, '-e', code], { cwd: host, env })).stdout)
+}
+
+t.teardown(() => rmSync(work, { recursive: true }))
+t.before(packAndInstall)
 t.jobs = 4
 
 t.test('import and require give the plugin, the stores and the errors', async t => {
-  const names = ['PlantNotStored', 'PlantPerhapsStored', 'StoreUnusable', 'default', 'mongoPlantStore', 'sqlitePlantStore']
+  const names = [
+    'ErrorSchema', 'NewPlantSchema', 'PlantNotStored', 'PlantPerhapsStored', 'PlantSchema', 'StoreUnusable', 'channels', 'default', 'errorCodes',
+    'memoryPlantStore', 'mongoPlantStore', 'sqlitePlantStore'
+  ]
   t.strictSame(await evaluate('console.log(JSON.stringify(Object.keys(await import("plant-store")).sort()))', '--input-type=module'), names)
   t.strictSame(await evaluate('console.log(JSON.stringify(Object.keys(require("plant-store")).filter(name => name !== "__esModule").sort()))'), names)
   t.strictSame(await evaluate('console.log(JSON.stringify(Object.keys(await import("plant-store/contract"))))', '--input-type=module'), ['plantStoreContract'])
 })
 
-t.test('a host that requires it may register it as it is', async t => {
+t.test('a host can register the result of require()', async t => {
   const code = `
     const plantStore = require('plant-store')
     const app = require('fastify')()
@@ -35,38 +60,54 @@ t.test('a host that requires it may register it as it is', async t => {
 })
 
 t.test('nothing else can be imported', async t => {
-  for (const path of ['dist/index.js', 'dist/server/main.js', 'package']) {
+  for (const path of ['dist/index.js', 'dist/service/main.js', 'package']) {
     await t.rejects(evaluate(`await import("plant-store/${path}")`, '--input-type=module'), /ERR_PACKAGE_PATH_NOT_EXPORTED/, path)
   }
 })
 
 t.test('what only the server needs is not loaded when it is embedded', async t => {
-  const script = join(folder, `embedded-modules-${process.pid}.mjs`)
-  cpSync(projectFile('test/package/embedded-modules.mjs'), script)
-  const { stdout } = await run(process.execPath, [script], bare)
+  cpSync(projectFile('test/package/embedded-modules.mjs'), join(host, 'embedded-modules.mjs'))
+  const { stdout } = await run(process.execPath, ['embedded-modules.mjs'], { cwd: host, env })
   const modules = JSON.parse(stdout) as string[]
-  t.ok(modules.some(url => url.endsWith('/dist/index.js')) && modules.some(url => url.endsWith('/fastify/fastify.js')), 'it sees what is loaded')
-  t.strictSame(modules.filter(url => url.includes('/dist/server/')), [])
-  // pino is Fastify's too.
-  const used = ['fastify', 'pino', '@fastify/bearer-auth', '@fastify/type-provider-typebox', '@photostructure/sqlite', '@sinclair/typebox', 'mongodb', 'secure-json-parse']
-  for (const name of Object.keys(manifest.dependencies)) {
+  t.ok(modules.some(url => url.endsWith('/index.js')) && modules.some(url => url.endsWith('/bearer-auth/index.js')), 'it sees what is loaded')
+  t.strictSame(modules.filter(url => /\/(?:dist|src)\/service\//.test(url)), [])
+  const used = ['@fastify/bearer-auth', '@sinclair/typebox', 'fast-json-stringify', 'secure-json-parse']
+  for (const name of [...Object.keys(manifest.dependencies), 'fastify', 'mongodb', 'ajv']) {
     if (!used.includes(name)) t.strictSame(modules.filter(url => url.includes(`/node_modules/${name}/`)), [], name)
   }
 })
 
-t.test('the package holds what is compiled, and nothing else', async t => {
-  const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], bare)
-  const [{ files, unpackedSize }] = JSON.parse(stdout) as [{ files: { path: string }[], unpackedSize: number }]
-  const strange = files.map(({ path }) => path).filter(path => !/^(?:dist\/(?:[a-z-]+\/)*[a-z-]+\.js|package\.json|README\.md|LICENSE)$/.test(path))
-  t.strictSame(strange, [])
-  t.ok(unpackedSize < 400_000, `${unpackedSize} bytes`)
+t.test('the package holds what is compiled, the types of what can be imported, and little else', async t => {
+  const files = readdirSync(installed, { recursive: true, withFileTypes: true, encoding: 'utf8' }).filter(entry => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+  const sources = readdirSync(projectFile('src'), { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts')).map(file => file.slice(0, -3))
+  const compiled = sources.flatMap(source => /^(service|transfer)\//.test(source) ? [`dist/${source}.js`] : [`dist/${source}.js`, `dist/${source}.d.ts`])
+  const others = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist/http/error-serializer.cjs', 'dist/http/plant-serializer.cjs', 'dist/openapi.json', 'docs/alerts.yml', 'docs/grafana-dashboard.json', 'package.json']
+  t.strictSame(files.map(file => file.slice(installed.length + 1)).sort(), [...compiled, ...others].sort())
+  const size = files.reduce((sum, file) => sum + readFileSync(file).length, 0)
+  t.ok(size < 500_000, `${size} bytes`)
 })
 
-t.test('what package.json points at is there, and the command starts as one', async t => {
+t.test('it imports nothing that it does not depend on', async t => {
+  const code = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' }).filter(file => /\.c?js$/.test(file))
+    .map(file => readFileSync(join(installed, 'dist', file), 'utf8')).join('\n')
+  const imported = [...code.matchAll(/(?:^import |from |import\(|require\()['"]([^.'"][^'"]*)['"]/gm)].map(([, name = '']) => name)
+    .filter(name => !isBuiltin(name) && !name.startsWith('node:')).map(name => name.split('/').slice(0, name.startsWith('@') ? 2 : 1).join('/'))
+  const declared = { ...manifest.dependencies, ...manifest.peerDependencies }
+  t.ok(imported.includes('fastify') && imported.includes('@sinclair/typebox'))
+  t.strictSame([...new Set(imported)].filter(name => !Object.hasOwn(declared, name)), [])
+})
+
+t.test('what package.json points at is there, and the command works as npm installs it', async t => {
   const { exports, bin, sideEffects, engines } = manifest
-  const paths: string[] = [exports['.'].default, exports['./contract'].default, bin['plant-store'], ...sideEffects]
-  for (const path of paths) t.ok(existsSync(join(folder, path)), path)
-  t.match(readFileSync(join(folder, bin['plant-store']), 'utf8'), /^#!\/usr\/bin\/env node\n/)
-  t.equal(exports['.'].types, './dist/index.d.ts')
+  const paths: string[] = [...Object.values(exports['.']), ...Object.values(exports['./contract']), bin['plant-store'], ...sideEffects]
+  for (const path of paths) t.ok(existsSync(join(installed, path)), path)
   t.equal(engines.node, '^20.19.0 || ^22.12.0 || >=24.0.0', 'those that can require() an ES module')
+
+  const command = join(installed, bin['plant-store'])
+  chmodSync(command, 0o755)
+  const link = join(host, 'node_modules', 'plant-store-command')
+  symlinkSync(command, link)
+  t.equal((await run(link, ['--version'], { cwd: host, env })).stdout, `${manifest.version}\n`)
+  t.match((await run(link, ['--help'], { cwd: host, env })).stdout, /Usage: plant-store/)
 })

@@ -1,13 +1,14 @@
 import { Long, MongoClient, MongoNetworkTimeoutError, MongoServerSelectionError, type Document, type TopologyDescription } from 'mongodb'
 import t, { type Test } from 'tap'
-import { connectionFault, wasSilent } from '../../src/stores/mongo-connection-fault.js'
-import { mongoPlantStore, type MongoPlantStoreOptions } from '../../src/stores/mongo-plant-store.js'
+import { connectionFault, wasSilent } from '../../src/stores/mongo/mongo-errors.js'
+import { mongoPlantStore, type MongoPlantStoreOptions } from '../../src/stores/mongo/mongo-plant-store.js'
 import { PlantNotStored, PlantPerhapsStored, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
-import { closedPort } from '../lasting-port.js'
+import { closedPort } from '../support/process/lasting-port.js'
 import {
-  answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, hang, shardFailure, unreplicated, writeConcernError, writeErrors
-} from '../scripted-mongodb/cues.js'
-import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
+  answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, hang, shardFailure,
+  unreplicated, writeConcernError, writeErrors
+} from '../support/scripted-mongodb/cues.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
 const FICUS: NewPlant = { id: 1n, name: 'Ficus', tag: 'a tag that no message may hold' }
@@ -26,7 +27,7 @@ async function clientOf (t: Test, mongo: ScriptedMongo, options = {}): Promise<M
   return await client.connect()
 }
 
-async function failure (store: PlantStore, ms = 500, plant = FICUS): Promise<Error> {
+async function failure (store: Pick<PlantStore, 'create'>, ms = 1_500, plant = FICUS): Promise<Error> {
   return await store.create(plant, soon(ms)).then(outcome => new Error(`resolved: ${outcome}`), (error: Error) => error)
 }
 
@@ -65,7 +66,8 @@ t.test('plants go to the collection, database or URL that is given, and a client
     const store = mongoPlantStore(options)
     await store.open?.()
     t.equal(await store.create({ id: BigInt(place + 1), name: database }, soon()), 'stored', name)
-    t.equal((await named.db(database).collection<Document>(collection).findOne({ _id: Long.fromNumber(place + 1) } as Document))?.name, database, name)
+    const plants = named.db(database).collection<Document>(collection)
+    t.equal((await plants.findOne({ _id: Long.fromNumber(place + 1) } as Document))?.name, database, name)
     await store.close?.()
   }
   t.equal((await client.db('admin').command({ ping: 1 })).ok, 1, 'the client is not closed')
@@ -81,7 +83,7 @@ t.test('what cannot be used is refused at once, without credentials', async t =>
   }
 })
 
-t.test('an unreachable server is told with its address and the real reason, without credentials, and surely nothing is stored', async t => {
+t.test('an unreachable server is named with its address and the real reason, without credentials, and nothing is stored', async t => {
   const port = await closedPort()
   const store = mongoPlantStore({ url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 500 }) as Required<PlantStore>
   t.teardown(() => store.close())
@@ -91,6 +93,15 @@ t.test('an unreachable server is told with its address and the real reason, with
   t.match(error.message, new RegExp(`^MongoDB is not reachable: .*ECONNREFUSED 127\\.0\\.0\\.1:${port}`))
   t.notMatch(error.message, /secret|user/)
   await t.rejects(store.ready(), { message: error.message })
+})
+
+t.test('a connection that takes longer than the deadline leaves the plant not stored, in time', async t => {
+  const store = mongoPlantStore({ url: `mongodb://127.0.0.1:${await closedPort()}/?serverSelectionTimeoutMS=20000` })
+  t.teardown(() => store.close?.())
+  await store.open?.()
+  const start = performance.now()
+  t.type(await failure(store, 1_500), PlantNotStored)
+  t.ok(performance.now() - start < 15_000)
 })
 
 t.test('a server that comes later is found', async t => {
@@ -130,7 +141,7 @@ t.test('a lost answer is asked for again', async t => {
   }
 })
 
-t.test('where every answer is lost, the plant is perhaps stored', async t => {
+t.test('a plant whose every response is lost may have been stored', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', closeBeforeStoring(), { times: 100 })
   t.type(await failure(store), PlantPerhapsStored)
@@ -153,7 +164,7 @@ t.test('a write concern error leaves it open, as the plant can still be rolled b
   t.equal(error.message, 'MongoDB: write concern error 64 (waiting for replication timed out)')
 })
 
-t.test('a write concern error that passes ends well', async t => {
+t.test('a transient write concern error is retried', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', writeConcernError({ code: 91, majority: true }))
   t.equal(await store.create(FICUS, soon()), 'same')
@@ -169,7 +180,8 @@ t.test('a plant that is there but not on the majority is not taken for stored', 
 
 t.test('how a client reads numbers makes no difference', async t => {
   const mongo = await ScriptedMongo.start(t)
-  for (const [place, settings] of [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }].entries()) {
+  const allSettings = [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }]
+  for (const [place, settings] of allSettings.entries()) {
     const store = mongoPlantStore({ client: await clientOf(t, mongo, settings) })
     const plant = { id: 2n ** 60n + BigInt(place), name: 'Ficus' }
     for (const [other, outcome] of [[plant, 'stored'], [plant, 'same'], [{ ...plant, name: 'Fern' }, 'taken']] as const) {
@@ -187,7 +199,7 @@ t.test('a shard\'s failure, which mongos passes on as a write error, leaves thos
   t.equal(mongo.majority().size, 3)
 })
 
-t.test('a refusal is final, and surely nothing is stored', async t => {
+t.test('a refusal is final, and nothing is stored', async t => {
   for (const code of [13, 18, 121]) {
     const { mongo, store } = await setUp(t)
     mongo.on('insert', answer({ code, message: 'not authorized on plant_store' }))
@@ -240,7 +252,7 @@ t.test('no message of a fault quotes a plant', async t => {
   t.match(error.message, /^MongoDB: write error 2 \(bad value\)$/)
 })
 
-t.test('a server that hangs is not ready, and a create is told by its deadline', async t => {
+t.test('a server that hangs is not ready, and a request settles by its deadline', async t => {
   const mongo = await ScriptedMongo.start(t)
   const store = mongoPlantStore({ url: mongo.url, storeTimeout: 2_000 }) as Required<PlantStore>
   t.teardown(() => store.close())
@@ -252,7 +264,7 @@ t.test('a server that hangs is not ready, and a create is told by its deadline',
   t.ok(performance.now() - start < 5_000)
 })
 
-t.test('a MongoDB that says nothing is told from one that is known to be away', async t => {
+t.test('a silent MongoDB is distinguished from one that is known to be unreachable', async t => {
   const failed = (...servers: object[]) =>
     new MongoServerSelectionError('timed out', { servers: new Map(servers.map((server, place) => [place, server])) } as unknown as TopologyDescription)
   const silence = new MongoNetworkTimeoutError('connection timed out')
@@ -261,7 +273,7 @@ t.test('a MongoDB that says nothing is told from one that is known to be away', 
   t.ok(wasSilent(Object.assign(new Error('no connection'), { name: 'MongoWaitQueueTimeoutError' })))
   t.notOk(wasSilent(new Error('socket hang up')))
   t.ok(wasSilent(failed(away, { error: silence, type: 'Unknown' })))
-  t.ok(wasSilent(failed({ error: null, type: 'Unknown' })), 'not even its first answer has come')
+  t.ok(wasSilent(failed({ error: null, type: 'Unknown' })), 'not even the handshake was answered')
   t.notOk(wasSilent(failed(away)))
   t.notOk(wasSilent(failed({ error: null, type: 'RSSecondary' })))
   t.notOk(wasSilent(failed()))
@@ -270,9 +282,11 @@ t.test('a MongoDB that says nothing is told from one that is known to be away', 
   t.notOk(wasSilent(bare))
 })
 
-t.test('why MongoDB was not reached is told in one line', async t => {
+t.test('the reason that MongoDB was not reached is one line', async t => {
   const failed = (servers: object[], message = 'Server selection timed out after 30000 ms') =>
-    new MongoServerSelectionError(message, { servers: new Map(servers.map((server, place) => [place, server])) } as unknown as TopologyDescription)
+    new MongoServerSelectionError(message, {
+      servers: new Map(servers.map((server, place) => [place, server]))
+    } as unknown as TopologyDescription)
   t.equal(connectionFault(new Error('socket hang up')), 'MongoDB: socket hang up')
   t.equal(connectionFault(failed([{ address: 'a:1', error: new Error('connect ECONNREFUSED a:1') }, { address: 'b:2', error: new Error('no route') }])),
     'MongoDB is not reachable: connect ECONNREFUSED a:1; b:2: no route')

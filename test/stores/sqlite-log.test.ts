@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { sqlitePlantStore } from '../../src/stores/sqlite-plant-store.js'
+import { sqlitePlantStore } from '../../src/stores/sqlite/sqlite-plant-store.js'
 
 t.test('soon after the start the write-ahead log has its size, and holds nothing but the plants', async t => {
   const path = join(t.testdir(), 'plants.db')

@@ -1,0 +1,18 @@
+import { messageOf } from '../../src/error-message.js'
+import { closedLoop } from './closed-loop.js'
+import { openLoop } from './open-loop.js'
+import { createRequests } from './requests.js'
+import type { LoadJob } from './window.js'
+
+/** The process of the load generator: it runs one job at a time, and responds with its result or its error. */
+process.once('disconnect', () => process.exit())
+process.on('message', async (job: LoadJob) => {
+  const next = createRequests(job.url, job.token, job.areIdsRandom)
+  try {
+    process.send?.({
+      result: job.rate === undefined ? await closedLoop(job, next) : await openLoop(job, job.rate, next)
+    })
+  } catch (error) {
+    process.send?.({ fault: messageOf(error) })
+  }
+})

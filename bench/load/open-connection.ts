@@ -1,0 +1,41 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { connect as connectSecurely } from 'node:tls'
+
+export type Connection = Awaited<ReturnType<typeof openConnection>>
+
+/** One keep-alive connection, one request at a time: as much HTTP/1.1 as a load generator needs. */
+export async function openConnection (url: string, onFault: (error: Error) => void) {
+  const { protocol, hostname, port } = new URL(url)
+  const host = hostname.replace(/[[\]]/g, '')
+  const isSecure = protocol === 'https:'
+  const socket = isSecure
+    ? connectSecurely({ host, port: Number(port || 443) })
+    : connect({ host, port: Number(port || 80) })
+  await once(socket, isSecure ? 'secureConnect' : 'connect')
+  socket.setNoDelay(true)
+
+  let received: Buffer = Buffer.alloc(0)
+  let answered: (status: number, body: string) => void = () => {}
+  socket.on('error', onFault)
+  socket.on('end', () => onFault(new Error('the server closed a connection')))
+  socket.on('data', (chunk: Buffer) => {
+    received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+    const head = /^.*?\r\n\r\n/s.exec(received.toString('latin1'))?.[0]
+    if (head === undefined) return
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+    if (length === undefined) return onFault(new Error(`an answer without Content-Length: ${head}`))
+    const end = head.length + Number(length)
+    if (received.length < end) return
+    const body = received.toString('utf8', head.length, end)
+    received = received.subarray(end)
+    answered(Number(head.slice(9, 12)), body)
+  })
+  return {
+    send (text: string, onAnswer: typeof answered) {
+      answered = onAnswer
+      socket.write(text)
+    },
+    close: () => socket.destroy()
+  }
+}

@@ -1,0 +1,80 @@
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { percentiles } from '../statistics.js'
+import { openConnection, type Connection } from './open-connection.js'
+import type { Shot } from './requests.js'
+import { Window, type LoadJob, type LoadResult } from './window.js'
+
+/** Milliseconds for which responses are awaited after the last start. */
+const drainMs = 1_000
+
+/**
+ * Starts requests at a fixed rate, however slow the server is, and measures each from the time at which it should have
+ * started: a stall of half a second shows in all requests that it delayed, not in one per connection.
+ */
+export async function openLoop (job: LoadJob, rate: number, next: () => Shot): Promise<LoadResult> {
+  const window = new Window(job)
+  const connections = await Promise.all(
+    Array.from({ length: job.connections }, () => openConnection(job.url, window.fail))
+  )
+  const free = [...connections]
+  /** When the requests under way should have started. */
+  const underWay = new Map<Connection, number>()
+  const lateStarts: number[] = []
+  const total = Math.floor((job.leadIn + job.duration) * rate)
+  const begin = performance.now()
+  const dueAt = (place: number): number => begin + place * 1000 / rate
+  let started = 0
+  let isStopped = false
+
+  function startDue (): void {
+    const now = performance.now()
+    while (started < total && dueAt(started) <= now) {
+      const connection = free.pop()
+      if (connection === undefined) return
+      const since = dueAt(started++)
+      // A start that waits for a free connection is late because of the server.
+      if (window.includes(since) && free.length > 0) lateStarts.push((now - since) * 1000)
+      const shot = next()
+      underWay.set(connection, since)
+      connection.send(shot.text, (status, body) => {
+        underWay.delete(connection)
+        free.push(connection)
+        window.answer(shot, status, body, since)
+        startDue()
+      })
+    }
+  }
+
+  const nap = new Int32Array(new SharedArrayBuffer(4))
+  function tick (): void {
+    startDue()
+    if (isStopped) return
+    // A timer may be 2 ms late, and spinning would take a whole core: close to the next start, naps of 0.1 ms.
+    const wait = started < total ? dueAt(started) - performance.now() : Infinity
+    if (wait > 5) {
+      setTimeout(tick, Math.min(50, wait - 3))
+    } else {
+      if (wait > 0.02) Atomics.wait(nap, 0, 0, Math.min(0.1, wait))
+      setImmediate(tick)
+    }
+  }
+
+  async function drain (): Promise<void> {
+    for (const giveUpAt = performance.now() + drainMs; performance.now() < giveUpAt; await sleep(5)) {
+      if (underWay.size === 0 && started >= total) return
+    }
+    // A request without a response counts with its age.
+    const unanswered = [...underWay.values()]
+    for (; started < total; started++) unanswered.push(dueAt(started))
+    for (const since of unanswered) if (window.includes(since)) window.record(performance.now() - since)
+  }
+
+  try {
+    tick()
+    return { ...await window.pass(drain), lateness: percentiles(lateStarts)?.p99 }
+  } finally {
+    isStopped = true
+    for (const connection of connections) connection.close()
+  }
+}

@@ -1,0 +1,86 @@
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { processorTime, type ProcessorTime } from '../run/processor-time.js'
+import { percentiles, type Percentiles } from '../statistics.js'
+import { checkAnswer, type Shot } from './requests.js'
+
+export interface LoadJob {
+  url: string
+  token: string
+  areIdsRandom: boolean
+  connections: number
+  leadIn: number // seconds at the start in which nothing counts
+  duration: number // seconds
+  // starts per second of an open loop; a closed loop sends on each connection as soon as it was answered
+  rate?: number | undefined
+  pid?: number | undefined // of the server, if it is on this machine: its processor time counts too
+}
+
+export interface LoadResult {
+  answers: number // that arrived in the window
+  perSecond: number
+  acknowledged: number // in the whole run: the store has to hold as many plants
+  latency: Percentiles | undefined // µs
+  generatorBusy: number // share of the window in which the generator had work
+  processor?: ProcessorTime | undefined // that the server used in the window
+  lateness?: number | undefined // µs, p99, of an open loop's own starts
+}
+
+/** The part of a run that counts. The first wrong answer fails the run. */
+export class Window {
+  readonly #job: LoadJob
+  readonly #latencies: number[] = []
+  readonly #failed: Promise<never>
+  #opensAt = Infinity
+  #closesAt = Infinity
+  #answers = 0
+  #acknowledged = 0
+  fail: (error: unknown) => void = () => {}
+
+  constructor (job: LoadJob) {
+    this.#job = job
+    this.#failed = new Promise((_resolve, reject) => { this.fail = reject })
+    this.#failed.catch(() => {})
+  }
+
+  /**
+   * @param since when the request started, or should have: an open loop's belongs to that moment, whenever its answer
+   *   comes
+   */
+  answer (shot: Shot, status: number, body: string, since: number): void {
+    try {
+      checkAnswer(shot, status, body)
+    } catch (error) {
+      return this.fail(error)
+    }
+    const now = performance.now()
+    this.#acknowledged++
+    if (this.includes(now)) this.#answers++
+    if (this.includes(this.#job.rate === undefined ? now : since)) this.record(now - since)
+  }
+
+  record (milliseconds: number): void {
+    this.#latencies.push(milliseconds * 1000)
+  }
+
+  includes (moment: number): boolean {
+    return moment >= this.#opensAt && moment < this.#closesAt
+  }
+
+  /** Waits until the window is over, and then for the remaining work, unless the run fails first. */
+  async pass (finish: () => Promise<void> = async () => {}): Promise<LoadResult> {
+    const { leadIn, duration, pid } = this.#job
+    const unlessFailed = (work: Promise<void>): Promise<void> => Promise.race([work, this.#failed])
+    this.#opensAt = performance.now() + leadIn * 1000
+    this.#closesAt = this.#opensAt + duration * 1000
+    await unlessFailed(sleep(leadIn * 1000))
+    const before = performance.eventLoopUtilization()
+    const used = pid === undefined ? undefined : processorTime(pid)
+    await unlessFailed(sleep(this.#closesAt - performance.now()))
+    const { utilization: generatorBusy } = performance.eventLoopUtilization(before)
+    const processor = used?.()
+    await unlessFailed(finish())
+    const [answers, acknowledged, latency] = [this.#answers, this.#acknowledged, percentiles(this.#latencies)]
+    return { answers, perSecond: answers / duration, acknowledged, latency, generatorBusy, processor }
+  }
+}

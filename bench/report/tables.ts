@@ -1,0 +1,86 @@
+import { caseOf } from '../cases.js'
+import { specKey, type Measurement, type Results } from '../results.js'
+import type { Spread } from '../statistics.js'
+import { changes } from './changes.js'
+import { allThreads, busiestThread, figure, groups, isAtLeast, keepsUp, labelOf, p99, perSecond, ratioTo, type Figure } from './figures.js'
+
+type Column = [head: string, cell: (measurement: Measurement) => string | undefined]
+
+/** One table for each group of measurements; columns that have nothing to show are left out. */
+export function tables (results: Results, before?: Results): string {
+  return [...groups(results)].map(([title, measurements]) => {
+    const shown = columns(results, measurements, before).filter(([, cell]) => measurements.some(one => (cell(one) ?? '') !== ''))
+    const rows = [shown.map(([head]) => head), ...measurements.map(one => shown.map(([, cell]) => cell(one) ?? ''))]
+    const widths = shown.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
+    const isText = ({ length }: string[], column: number): boolean => column === 0 || (column === length - 1 && shown.at(-1)?.[0] === 'note')
+    const line = (row: string[]): string => row.map((text, column) => isText(row, column) ? text.padEnd(widths[column] ?? 0) : text.padStart(widths[column] ?? 0)).join('  ')
+    return `${title}\n${rows.map(row => `  ${line(row).trimEnd()}\n`).join('')}\n`
+  }).join('')
+}
+
+function columns (results: Results, [first]: readonly Measurement[], before: Results | undefined): Column[] {
+  const compared = before && changes(before, results)
+  const name = first?.spec.case ?? 'create'
+  const { bases } = caseOf(name)
+  const to = (base: string, pick: Figure): Column => [`÷ ${base}`, one => ratioText(ratioTo(base, one, pick, results))]
+  const time = (head: string, pick: Figure): Column => [head, one => timeText(figure(one, pick)?.median)]
+  const count = (head: string, pick: Figure, unit: string, factor = 1): Column => [head, one => textOf(figure(one, pick), ({ median }) => `${countText(median * factor)} ${unit}`)]
+  /** Processor time stands beside each throughput, with how much that is of the first base's. */
+  const cost = (head: string, pick: Figure): Column[] => [
+    time(head, pick),
+    ...bases.slice(0, 1).map(base => to(base, pick))
+  ]
+  return [
+    ['server', labelOf],
+    ['rate', ({ spec }) => countText(spec.rate)],
+    ['plants', ({ spec }) => countText(spec.plants)],
+    ['distance', ({ spec }) => spec.distance === undefined ? '' : `${spec.distance} ms`],
+    ['WORKERS', ({ spec }) => countText(spec.workers)],
+    ['connections', ({ spec }) => name === 'commits' ? String(spec.connections) : ''],
+    count('first answer', round => round.firstAnswer, 'ms'),
+    to('hello', round => round.firstAnswer),
+    ['a second', throughputText],
+    ['lowest–highest', one => textOf(figure(one, perSecond), ({ low, high }) => `${countText(low)}–${countText(high)}`)],
+    ...bases.map(base => to(base, perSecond)),
+    ...cost('busiest thread', busiestThread),
+    ...cost('all threads', allThreads),
+    time('p50', round => round.latency?.p50),
+    time('p99', p99),
+    ...(name === 'workers' ? [to('first', p99)] : []),
+    ...(name === 'latency' ? [time('p99.9', round => round.latency?.p999), time('max', round => round.latency?.max)] : []),
+    ['plants a commit', one => figure(one, round => round.plantsPerCommit)?.median.toFixed(1)],
+    count('generator', round => round.generatorBusy, '%', 100),
+    ['÷ before', one => compared?.get(specKey(one.spec))],
+    ['note', note]
+  ]
+}
+
+function note (measurement: Measurement): string {
+  const lateness = figure(measurement, round => round.lateness)?.median
+  if (!keepsUp(measurement)) return 'cannot keep up'
+  if (isAtLeast(measurement)) return 'the generator had no time left'
+  return lateness === undefined ? '' : `generator late by ${timeText(lateness)} at p99`
+}
+
+export function throughputText (measurement: Measurement): string {
+  const text = countText(figure(measurement, perSecond)?.median)
+  return text !== '' && isAtLeast(measurement) ? `at least ${text}` : text
+}
+
+const textOf = (value: Spread | undefined, text: (value: Spread) => string): string => value === undefined ? '' : text(value)
+
+/** 0.79 (0.76–0.81): of the medians, and what the rounds span. */
+export function ratioText (value: Spread | undefined): string {
+  if (value === undefined) return ''
+  const text = (number: number): string => number.toFixed(number < 10 ? 2 : 1)
+  return `${text(value.median)}${value.rounds > 1 ? ` (${text(value.low)}–${text(value.high)})` : ''}`
+}
+
+export const countText = (value: number | undefined): string => value === undefined ? '' : Math.round(value).toLocaleString('en')
+
+/** From microseconds. */
+export function timeText (micros: number | undefined): string {
+  if (micros === undefined) return ''
+  if (micros < 1000) return `${micros.toFixed(micros < 100 ? 1 : 0)} µs`
+  return micros < 1e6 ? `${(micros / 1000).toFixed(micros < 1e4 ? 2 : 1)} ms` : `${(micros / 1e6).toFixed(2)} s`
+}

@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import { MongoClient } from 'mongodb'
+import type { Results } from '../results.js'
+import { startProcess } from './start-process.js'
+
+let databases = 0
+
+/**
+ * A database of the run's own on the given MongoDB, dropped afterwards; or on a scripted one, a program in memory that
+ * stores nothing durably. With a distance, it is that many milliseconds away.
+ */
+export async function openMongoDatabase (given: string | undefined, folder: string, distance: number | undefined) {
+  const scripted = given === undefined
+    ? await startProcess(new URL('../../test/support/scripted-mongodb/main.js', import.meta.url), { logFile: join(folder, 'mongodb.log') })
+    : undefined
+  const near = withDatabase(given ?? scripted?.address ?? '', `plant_store_bench_${process.pid}_${++databases}`)
+  const [{ host = '127.0.0.1', port = 27017 } = {}] = new MongoClient(near).options.hosts
+  const proxy = distance === undefined
+    ? undefined
+    : await startProcess(new URL('delaying-proxy.js', import.meta.url), { words: [host, String(port), String(distance)], logFile: join(folder, 'proxy.log') })
+  // A replica set would name its own address, and the driver would go there, around the proxy.
+  const url = proxy === undefined ? near : withParameter(near.replace(/^(mongodb:\/\/(?:[^@/]*@)?)[^/]*/, `$1${new URL(proxy.address).host}`), 'directConnection=true')
+  return {
+    url,
+    /** How many plants it holds; undefined if the MongoDB cannot count. */
+    count: () => withClient(near, client => client.db().collection('plants').countDocuments()).catch(() => undefined),
+    async stop () {
+      await proxy?.stop()
+      if (scripted === undefined) await withClient(near, client => client.db().dropDatabase())
+      await scripted?.stop()
+    }
+  }
+}
+
+/** What a MongoDB says that it is, and its address without credentials. */
+export async function describeMongo (url: string): Promise<Results['mongodb']> {
+  return await withClient(url, async client => ({ address: client.options.hosts.join(), buildInfo: await client.db('admin').command({ buildInfo: 1 }) }))
+}
+
+/** With a database in the path; the credentials stay with the one that they were for. */
+function withDatabase (url: string, database: string): string {
+  const [, start = url, before = '', query = ''] = /^(mongodb(?:\+srv)?:\/\/[^/?]*)\/?([^?]*)(\?.*)?$/.exec(url) ?? []
+  const named = `${start}/${database}${query}`
+  return start.includes('@') && !query.includes('authSource=') ? withParameter(named, `authSource=${before === '' ? 'admin' : before}`) : named
+}
+
+const withParameter = (url: string, parameter: string): string => `${url}${url.includes('?') ? '&' : '?'}${parameter}`
+
+async function withClient<T> (url: string, use: (client: MongoClient) => Promise<T>): Promise<T> {
+  const client = new MongoClient(url, { serverSelectionTimeoutMS: 5000 })
+  try {
+    return await use(client)
+  } finally {
+    await client.close()
+  }
+}

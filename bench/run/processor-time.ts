@@ -1,0 +1,59 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Seconds of processor time: of all threads of a process and its children together, and of the busiest one alone. */
+export interface ProcessorTime { allThreads: number, busiestThread: number }
+
+/** Starts counting. What it returns says what was used since; it is undefined without Linux' /proc. */
+export function processorTime (pid: number): (() => ProcessorTime) | undefined {
+  if (read('/proc/self/schedstat') === '') return undefined
+  const before = threadTimes(pid)
+  return () => {
+    const used = [...threadTimes(pid)].map(([thread, time]) => time - (before.get(thread) ?? 0))
+    return { allThreads: used.reduce((sum, one) => sum + one, 0), busiestThread: Math.max(...used) }
+  }
+}
+
+function threadTimes (pid: number): Map<string, number> {
+  const files = family(pid).flatMap(one => readdirSync(`/proc/${one}/task`).map(thread => `/proc/${one}/task/${thread}/schedstat`))
+  return new Map(files.map(file => [file, Number(read(file).split(' ')[0]) / 1e9]))
+}
+
+/**
+ * Runs an open loop with the generator alone on the last processor, and the server on the others: what the generator
+ * takes from the server would count as the server's latency. Without util-linux' taskset, or a second processor, they
+ * share.
+ */
+export async function apart<T> (
+  generator: number | undefined, server: number | undefined, run: () => Promise<T>
+): Promise<T> {
+  const [, all = '', first = '', last = ''] = /^Cpus_allowed_list:\s*((\d+)\S*\b(\d+))$/m.exec(read('/proc/self/status')) ?? []
+  if (generator === undefined || server === undefined || all === '') return await run()
+  keepOn(last, [generator])
+  keepOn(`${first}-${Number(last) - 1}`, family(server))
+  try {
+    return await run()
+  } finally {
+    keepOn(all, [generator, ...family(server)])
+  }
+}
+
+/** @param processors a list as `0-2,5` */
+function keepOn (processors: string, pids: readonly number[]): void {
+  for (const pid of pids) spawnSync('taskset', ['-a', '-p', '-c', processors, String(pid)])
+}
+
+/** A process with those that it started, such as workers. */
+function family (pid: number): number[] {
+  const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
+  return [pid, ...children.flatMap(child => family(Number(child)))]
+}
+
+/** Empty if the process or thread has exited, or without Linux. */
+function read (file: string): string {
+  try {
+    return readFileSync(file, 'latin1')
+  } catch {
+    return ''
+  }
+}

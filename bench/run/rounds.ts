@@ -1,0 +1,62 @@
+import { spawnSync } from 'node:child_process'
+import { messageOf } from '../../src/error-message.js'
+import { specKey, type Measurement, type Round, type Spec } from '../results.js'
+import { firstAnswer, startSubject, type Bench, type Subject } from './subject.js'
+
+/** A B C A B C …, so that changes of the machine affect all of them alike. */
+export async function runRounds (specs: readonly Spec[], rounds: number, bench: Bench): Promise<Measurement[]> {
+  const measurements = specs.map((spec): Measurement => ({ spec, rounds: [] }))
+  const subjects = new Map<string, Subject>()
+  const show = progress(rounds * measurements.length)
+  try {
+    for (let round = 0; round < rounds; round++) {
+      for (const { spec, rounds: found } of measurements) {
+        show(specKey(spec))
+        try {
+          found.push(isTooMuch(spec, measurements, round) ? { keptUp: false } : await measure(spec, bench, subjects))
+        } catch (error) {
+          throw new Error(`${specKey(spec)}, round ${round + 1}: ${messageOf(error)}`)
+        }
+      }
+    }
+    for (const subject of subjects.values()) await subject.check()
+  } finally {
+    await Promise.all([...subjects.values()].map(subject => subject.stop()))
+  }
+  return measurements
+}
+
+/** A server that cannot keep up with a rate is not asked for a higher one. */
+function isTooMuch (spec: Spec, measurements: readonly Measurement[], round: number): boolean {
+  return measurements.some(
+    ({ spec: other, rounds }) =>
+      rounds[round]?.keptUp === false &&
+      (other.rate ?? Infinity) < (spec.rate ?? 0) &&
+      other.server === spec.server &&
+      other.connections === spec.connections
+  )
+}
+
+async function measure (spec: Spec, bench: Bench, subjects: Map<string, Subject>): Promise<Round> {
+  if (spec.case === 'start') return await firstAnswer(spec, bench)
+  // Specs that differ in the load alone share a server.
+  const { server, plants, distance, workers } = spec
+  const key = JSON.stringify([server, plants, distance, workers, spec.case === 'commits'])
+  const subject = subjects.get(key) ?? await startSubject(spec, bench)
+  subjects.set(key, subject)
+  // Earlier writes of all servers are synced now, so that a measured commit does not wait for them.
+  spawnSync('sync')
+  return await subject.round(spec)
+}
+
+/** Shows the progress of the run: one line rewritten on a terminal, plain lines elsewhere. */
+function progress (total: number): (what: string) => void {
+  const { isTTY, columns } = process.stderr
+  const start = Date.now()
+  let done = 0
+  return what => {
+    const left = Math.ceil((Date.now() - start) / 1000 / done * (total - done))
+    const text = `${++done}/${total} ${what}${done > 4 ? `, ${left} s left` : ''}`
+    process.stderr.write(isTTY ? `\r\u001b[K${text.slice(0, columns - 1)}` : `${text}\n`)
+  }
+}

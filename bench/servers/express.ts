@@ -1,0 +1,29 @@
+import express from 'express'
+import { z } from 'zod'
+import { serving, token } from './serving.js'
+import { openPeerStore } from './stores/peer-store.js'
+
+/** Express with its own JSON body parser, zod, and the token compared by hand. */
+const store = await openPeerStore()
+const NewPlant = z.object({ id: z.int(), name: z.string(), tag: z.string().optional() })
+const app = express()
+// Both would be paid for each response, and nobody asks for them here.
+app.disable('etag')
+app.disable('x-powered-by')
+
+app.use((request, response, next) => {
+  if (request.headers.authorization === `Bearer ${token}`) return next()
+  response.status(401).json({ error: 401, message: 'a bearer token is needed' })
+})
+app.post('/plants', express.json(), async (request, response) => {
+  const parsed = NewPlant.safeParse(request.body)
+  if (!parsed.success) {
+    response.status(400).json({ error: 400, message: parsed.error.message })
+    return
+  }
+  const { name, tag } = parsed.data
+  if (await store.insert(parsed.data)) response.json({ name, tag })
+  else response.status(400).json({ error: 400, message: 'this id is taken' })
+})
+
+const server = app.listen(0, '127.0.0.1', () => serving(server, store.close))

@@ -1,0 +1,24 @@
+/** A started timer. While it is referenced, it keeps the process alive. */
+export interface Timer {
+  ref (): unknown
+  unref (): unknown
+  clear (): void
+}
+
+/** Node's timers as an interface, so that tests can control time. All times are milliseconds. */
+export interface Clock {
+  /** As `performance.now()`. */
+  now (): number
+  setTimeout (task: () => void, delay: number): Timer
+  /** Calls the task at the end of this turn of the event loop. */
+  setImmediate (task: () => void): object
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  setTimeout (task, delay) {
+    const timer = setTimeout(task, delay)
+    return { ref: () => timer.ref(), unref: () => timer.unref(), clear: () => clearTimeout(timer) }
+  },
+  setImmediate
+}

@@ -1,0 +1,48 @@
+import { channel } from 'node:diagnostics_channel'
+import type { CreateOutcome } from './stores/plant-store.js'
+
+/**
+ * The diagnostics channels, for `subscribe(name, listener)` of `node:diagnostics_channel`. A channel without
+ * subscribers costs nothing. A create request and a batch are each published twice, as one object: on `…:start` when
+ * the work starts, and on `…:end`, with the results, when it is complete.
+ *
+ * | channel | message |
+ * |---|---|
+ * | `plant-store:queue` | `QueueMessage` |
+ * | `plant-store:create:start`, `plant-store:create:end` | `CreateMessage` |
+ * | `plant-store:batch:start`, `plant-store:batch:end` | `BatchMessage` |
+ */
+export const channels = {
+  queue: channel('plant-store:queue'),
+  createStart: channel('plant-store:create:start'),
+  createEnd: channel('plant-store:create:end'),
+  batchStart: channel('plant-store:batch:start'),
+  batchEnd: channel('plant-store:batch:end')
+} as const
+
+/** Published once for each registration of the plugin; its counts are current whenever they are read. */
+export interface QueueMessage {
+  /** Create requests pending in the store. */
+  readonly pending: number
+  /** Bytes of bodies being received or pending in the store. */
+  readonly bytes: number
+}
+
+/** A create request that the store has accepted. It is published in the async context of its request. */
+export interface CreateMessage {
+  /** Create requests pending in this registration of the plugin, including this one until it completes. */
+  pending: number
+  /** Bytes of bodies being received or pending in this registration of the plugin. */
+  queueBytes: number
+  /** Undefined at the start. `failed` is a fault of the store. */
+  outcome: CreateOutcome | 'not_stored' | 'perhaps_stored' | 'failed' | undefined
+}
+
+/** One write of many plants to a store. */
+export interface BatchMessage {
+  plants: number
+  /** Undefined at the start. */
+  milliseconds: number | undefined
+  /** How many of the plants will be written again because this write failed. */
+  retries: number
+}

@@ -1,0 +1,78 @@
+import bearerAuth from '@fastify/bearer-auth'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { BearerTokens } from './bearer-tokens.js'
+import { ApiError } from './errors.js'
+import { repeatedHeader } from './repeated-header.js'
+
+/**
+ * The accepted tokens, or a function that returns `false` (or a promise of it) to refuse a token. The function is
+ * called only for well-formed tokens (`b64token` of RFC 6750).
+ */
+export type Tokens = Iterable<string> | ((token: string, request: FastifyRequest) => boolean | Promise<boolean>)
+
+/** The challenge of RFC 6750, section 3. Without credentials it names no error. */
+const challenge = 'Bearer realm="plant-store"'
+const invalidToken = `${challenge}, error="invalid_token", error_description=`
+
+const credentials = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
+
+/** Makes the `onRequest` hook, which refuses a request without an accepted bearer token before its body is read. */
+export async function bearerAuthentication (app: FastifyInstance, tokens: Tokens): Promise<onRequestHookHandler> {
+  const list = typeof tokens === 'function' ? undefined : BearerTokens.from(tokens)
+  const decide = typeof tokens === 'function' ? tokens : (token: string) => list?.accepts(token) === true
+  // If the host has registered the plugin, this scope already has its decorators, and a second registration would
+  // throw.
+  if (app.verifyBearerAuthFactory === undefined) await app.register(bearerAuth, { addHook: false, keys: [] })
+  const verify = app.verifyBearerAuthFactory?.({
+    addHook: false,
+    keys: [],
+    auth: (_key, request) => {
+      const token = bearerToken(request.headers.authorization)
+      return token !== undefined && decide(token, request)
+    },
+    // RFC 9110, section 11.1: the scheme is case-insensitive. In RFC 6750's mode it is compared exactly.
+    specCompliance: 'rfc6749',
+    // Nothing is logged: a refusal is not an error.
+    verifyErrorLogLevel: ''
+  })
+  if (verify === undefined) throw new TypeError('plant-store: @fastify/bearer-auth has no verifyBearerAuthFactory: use version 10.1 or later')
+
+  return function authenticate (request, reply, done) {
+    const { headers, rawHeaders } = request.raw
+    const repeated = repeatedHeader(rawHeaders)
+    if (repeated !== undefined) return done(refuseRepeated(repeated, reply))
+
+    // @fastify/bearer-auth always awaits a promise. Calling it only for tokens that are not on the list saves 7 % of
+    // the processor time of a create request (30.2 against 32.7 µs).
+    if (list !== undefined) {
+      const token = bearerToken(headers.authorization)
+      if (token !== undefined && list.accepts(token)) return done()
+    }
+    verify(request, reply, error => done(error && refuseCredentials(error, headers.authorization, reply)))
+  }
+}
+
+function bearerToken (authorization = ''): string | undefined {
+  return credentials.exec(authorization)?.[1]
+}
+
+function refuseRepeated (header: string, reply: FastifyReply): ApiError {
+  const message = `There is more than one ${header} header: send one`
+  if (header !== 'authorization') return new ApiError('requestMalformed', message)
+  reply.header('www-authenticate', `${invalidToken}"there is more than one Authorization header"`)
+  return new ApiError('credentialsMissing', message)
+}
+
+/** The response to a request that @fastify/bearer-auth refused, with its challenge. */
+function refuseCredentials (
+  error: Error & { code?: string }, authorization: string | undefined, reply: FastifyReply
+): ApiError {
+  if (error.code?.startsWith('FST_BEARER_AUTH_') !== true) return new ApiError('internal', undefined, error)
+  if (!/^Bearer(?: |$)/i.test(authorization ?? '')) {
+    reply.header('www-authenticate', challenge)
+    return new ApiError('credentialsMissing')
+  }
+  const wellFormed = bearerToken(authorization) !== undefined
+  reply.header('www-authenticate', `${invalidToken}"${wellFormed ? 'the token is not accepted' : 'the token is malformed'}"`)
+  return new ApiError(wellFormed ? 'tokenUnknown' : 'credentialsMissing')
+}

@@ -1,0 +1,102 @@
+import { AsyncResource } from 'node:async_hooks'
+import type { FastifyReply } from 'fastify'
+import { systemClock, type Clock } from '../clock.js'
+import { channels, type CreateMessage } from '../diagnostics.js'
+import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, type PlantStore } from '../stores/plant-store.js'
+import type { CreateQueue } from './create-queue.js'
+import { Deadlines, type Waiter } from './deadlines.js'
+import { ApiError } from './errors.js'
+import { bodyBytes, type ParsedRequest } from './json-body.js'
+import { asJson, PlantBody } from './serialization.js'
+import { plantOf } from './validation.js'
+
+/**
+ * Makes the handler of `POST /plants`, which is called with a valid body.
+ * @param storeTimeout milliseconds within which a create request gets its response, even if the store does not respond
+ */
+export function createPlantHandler (
+  store: PlantStore, queue: CreateQueue, storeTimeout: number, clock: Clock = systemClock
+) {
+  const deadlines = new Deadlines(clock)
+
+  async function respond (plant: NewPlant, bytes: number, reply: FastifyReply): Promise<void> {
+    const create = new PendingCreate(clock.now() + storeTimeout, reply)
+    deadlines.add(create)
+    // A request counts as pending until the store settles it, even after its response: a store that hangs must not
+    // accumulate more plants.
+    queue.pending++
+    queue.bytes += bytes
+    const message = start()
+    let result: CreateOutcome | ApiError
+    try {
+      result = await store.create(plant, create.deadline)
+    } catch (reason) {
+      result = failure(reason)
+    }
+    queue.pending--
+    queue.bytes -= bytes
+    if (message !== undefined) end(message, result)
+    if (create.expired) return
+    deadlines.remove(create)
+    if (typeof result !== 'string') reply.send(result)
+    else if (result === 'taken') reply.send(new ApiError('idTaken'))
+    else asJson(reply).send(new PlantBody(plant))
+  }
+
+  function start (): CreateMessage | undefined {
+    if (!channels.createStart.hasSubscribers && !channels.createEnd.hasSubscribers) return undefined
+    const message: CreateMessage = { pending: queue.pending, queueBytes: queue.bytes, outcome: undefined }
+    channels.createStart.publish(message)
+    return message
+  }
+
+  function end (message: CreateMessage, result: CreateOutcome | ApiError): void {
+    message.pending = queue.pending
+    message.queueBytes = queue.bytes
+    message.outcome = typeof result === 'string' ? result : outcomes[result.kind] ?? 'failed'
+    channels.createEnd.publish(message)
+  }
+
+  return function createPlant (request: ParsedRequest, reply: FastifyReply): void {
+    const plant = plantOf(request)
+    const bytes = request[bodyBytes] ?? 0
+    const refusal = queue.refusal(bytes)
+    if (refusal !== undefined) {
+      reply.send(refusal)
+      return
+    }
+    // Other fields of the body are not kept while the store writes: `[{},{},…]` takes twenty times its bytes in memory.
+    request.body = plant
+    respond(plant, bytes, reply)
+  }
+}
+
+/**
+ * A create request whose response is due by a deadline. It keeps the async context of the request for the timer, which
+ * all requests share.
+ */
+class PendingCreate extends AsyncResource implements Waiter {
+  previous: Waiter | undefined = undefined
+  next: Waiter | undefined = undefined
+  expired = false
+
+  constructor (readonly deadline: number, readonly reply: FastifyReply) {
+    super('plant-store.create')
+  }
+
+  expire (): void {
+    this.expired = true
+    const error = new ApiError('perhapsStored', undefined, new Error('the store did not respond in time'))
+    this.runInAsyncScope(() => { this.reply.send(error) })
+  }
+}
+
+function failure (reason: unknown): ApiError {
+  if (reason instanceof PlantNotStored) return new ApiError('notStored', undefined, reason)
+  if (reason instanceof PlantPerhapsStored) return new ApiError('perhapsStored', undefined, reason)
+  return new ApiError('internal', undefined, reason)
+}
+
+const outcomes: Partial<Record<ApiError['kind'], CreateMessage['outcome']>> = {
+  notStored: 'not_stored', perhapsStored: 'perhaps_stored'
+}

@@ -1,0 +1,80 @@
+import { messageOf } from './error-message.js'
+import type { Tokens } from './http/authentication.js'
+import { BearerTokens } from './http/bearer-tokens.js'
+import type { PlantStore } from './stores/plant-store.js'
+
+/** Options of the plugin, in addition to Fastify's own `prefix` and `logLevel`. */
+export interface PlantStoreOptions {
+  /**
+   * Where plants go: `sqlitePlantStore(…)`, `mongoPlantStore(…)`, `memoryPlantStore()` or a store of your own. The
+   * plugin opens a store that is not open yet, and closes it with the host.
+   */
+  store: PlantStore
+  /** Accepted bearer tokens, or a function that decides on each token. */
+  tokens: Tokens
+  /** Bytes of a request body, 16,000,000 at most. Default: 1,048,576. */
+  bodyLimit?: number | undefined
+  /**
+   * Milliseconds within which a create request gets its response, even if the store does not respond. Default: 10,000.
+   */
+  storeTimeout?: number | undefined
+  /** Create requests pending in the store at once; one more gets 503. Default: 10,000. */
+  queueLimit?: number | undefined
+  /**
+   * Bytes of bodies being received or pending in the store, together; a request that would exceed it gets 503. Default:
+   * 67,108,864.
+   */
+  queueBytes?: number | undefined
+}
+
+/** The options with all defaults filled in. */
+export type CheckedOptions = { [Name in keyof PlantStoreOptions]-?: Exclude<PlantStoreOptions[Name], undefined> }
+
+/**
+ * Defaults and bounds of the limits. A MongoDB document has at most 16 MiB, and a plant may take nearly all of the
+ * body.
+ */
+export const limits = {
+  bodyLimit: { default: 1_048_576, minimum: 1, maximum: 16_000_000 },
+  storeTimeout: { default: 10_000, minimum: 1, maximum: 3_600_000 },
+  queueLimit: { default: 10_000, minimum: 1, maximum: 1_000_000 },
+  queueBytes: { default: 67_108_864, minimum: 1, maximum: 1_099_511_627_776 }
+} as const
+
+/**
+ * Checks the options and fills in the defaults.
+ * @throws {TypeError} that names the option, its fault and what is allowed, never a token
+ */
+export function checkOptions (options: PlantStoreOptions): CheckedOptions {
+  const { store, tokens } = options
+  if (typeof store?.create !== 'function') {
+    throw new TypeError('plant-store: the option store must be a PlantStore, for example sqlitePlantStore({ path: \'plants.db\' })')
+  }
+  return {
+    store,
+    tokens: checkTokens(tokens),
+    bodyLimit: checkLimit(options, 'bodyLimit'),
+    storeTimeout: checkLimit(options, 'storeTimeout'),
+    queueLimit: checkLimit(options, 'queueLimit'),
+    queueBytes: checkLimit(options, 'queueBytes')
+  }
+}
+
+function checkTokens (tokens: Tokens): Tokens {
+  if (typeof tokens === 'function') return tokens
+  try {
+    if (typeof tokens === 'string') throw new TypeError('a string is not a list of tokens')
+    return BearerTokens.from(tokens)
+  } catch (error) {
+    throw new TypeError(`plant-store: the option tokens must be a list of access tokens or a function (token, request) => boolean: ${messageOf(error)}`)
+  }
+}
+
+function checkLimit (options: PlantStoreOptions, name: keyof typeof limits): number {
+  const { default: usual, minimum, maximum } = limits[name]
+  const value = options[name] ?? usual
+  if (!Number.isInteger(value) || value < minimum || value > maximum) {
+    throw new TypeError(`plant-store: the option ${name} must be an integer from ${minimum} to ${maximum}`)
+  }
+  return value
+}

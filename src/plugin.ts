@@ -1,0 +1,60 @@
+import type { FastifyPluginAsync } from 'fastify'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import { channels } from './diagnostics.js'
+import { bearerAuthentication } from './http/authentication.js'
+import { createPlantHandler } from './http/create-plant.js'
+import { CreateQueue } from './http/create-queue.js'
+import { handleError } from './http/error-handler.js'
+import { jsonBodyParser } from './http/json-body.js'
+import { createPlantSchema } from './http/schemas.js'
+import { serialize } from './http/serialization.js'
+import { keepPlant, validatePlant } from './http/validation.js'
+import { checkOptions, type PlantStoreOptions } from './options.js'
+
+/**
+ * The plant store as a Fastify plugin: adds the route `POST <prefix>/plants`, in a scope of its own.
+ *
+ * ```ts
+ * app.register(plantStore, {
+ *   prefix: '/v1', store: sqlitePlantStore({ path: 'plants.db' }), tokens: ['an-access-token-of-yours']
+ * })
+ * ```
+ *
+ * The host's hooks apply as in any scope. Reading, parsing, validation, serialization and error shape are the plugin's
+ * own; errors that are not its own go to the host's error handler.
+ *
+ * The plugin opens the store, and closes it with the host unless the host has opened it.
+ * @throws {TypeError} if an option is invalid; the message says what is allowed
+ * @throws {StoreUnusable} if the store can never be opened
+ */
+export const plantStore: FastifyPluginAsync<PlantStoreOptions> = async (app, options) => {
+  const { store, tokens, bodyLimit, storeTimeout, ...limits } = checkOptions(options)
+  const queue = new CreateQueue(limits)
+  channels.queue.publish(queue)
+
+  app.removeAllContentTypeParsers()
+  // Also registered by name, since for a catch-all parser Fastify parses the media type again: 3 % of a create request.
+  app.addContentTypeParser(['application/json', '*'], jsonBodyParser(bodyLimit, queue))
+  app.setErrorHandler(handleError)
+  // Placed after the hooks that the host's onRoute hooks add, as @fastify/rate-limit does.
+  app.addHook('onRoute', route => { route.preValidation = [route.preValidation ?? [], keepPlant].flat() })
+
+  app.withTypeProvider<TypeBoxTypeProvider>().route({
+    method: 'POST',
+    url: '/plants',
+    // A copy, since the host's onRoute hooks may change it. The compilers hold what was compiled from the original.
+    schema: structuredClone(createPlantSchema),
+    validatorCompiler: () => validatePlant,
+    serializerCompiler: () => serialize,
+    onRequest: await bearerAuthentication(app, tokens),
+    handler: createPlantHandler(store, queue, storeTimeout)
+  })
+
+  if (await store.open?.()) app.addHook('onClose', async () => { await store.close?.() })
+}
+
+// The metadata that fastify-plugin sets: registering on another major version of Fastify fails with a clear message.
+Object.assign(plantStore, {
+  [Symbol.for('fastify.display-name')]: 'plant-store',
+  [Symbol.for('plugin-meta')]: { name: 'plant-store', fastify: '>=5.6.0 <6' }
+})

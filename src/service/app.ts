@@ -1,0 +1,116 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Tokens } from '../http/authentication.js'
+import { sendError } from '../http/error-handler.js'
+import { ApiError } from '../http/errors.js'
+import { endConnection, leaveBodyUnread, refuseUpgrade } from '../http/unread-body.js'
+import { serialize } from '../http/serialization.js'
+import { plantStore } from '../plugin.js'
+import type { PlantStore } from '../stores/plant-store.js'
+import type { Configuration } from './config/configuration.js'
+import { trustedProxies } from './config/trusted-proxies.js'
+import { descriptionRoutes } from './http/description-routes.js'
+import { healthRoutes, type Health } from './http/health-routes.js'
+import { createHttpServer } from './http/http-server.js'
+import { protocolError } from './http/protocol-errors.js'
+import { RequestIds } from './http/request-ids.js'
+import { accessLine } from './logging/access-log.js'
+import type { ServiceMetrics } from './metrics/service-metrics.js'
+
+export interface AppOptions {
+  configuration: Partial<Configuration>
+  store: PlantStore
+  tokens: Tokens
+  health: Health
+  log: FastifyBaseLogger
+  /** Observes each request that got a response. */
+  metrics?: Pick<ServiceMetrics, 'observeRequest'> | undefined
+  /** Called with each server: for the host name `localhost` there is one for each of its addresses. */
+  onServer?: (server: Server) => void
+}
+
+/** Makes the HTTP service around the plugin, not listening yet: the routes of plants, health and description. */
+export async function createApp (
+  { configuration, store, tokens, health, log, metrics, onServer }: AppOptions
+): Promise<FastifyInstance> {
+  const isTrusted = configuration.TRUST_PROXY === undefined ? undefined : trustedProxies(configuration.TRUST_PROXY)
+  const ids = new RequestIds(configuration.REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
+  const app = fastify({
+    genReqId: ids.assign,
+    ...(isTrusted && { trustProxy: isTrusted }),
+    // A child logger for each request would cost more than the request, so only requests that fail get one.
+    logger: false,
+    // The routes bring their own compilers. Fastify's defaults would load Ajv at startup.
+    schemaController: {
+      compilersFactory: {
+        buildValidator: () => { throw new TypeError('a route has no validatorCompiler') },
+        buildSerializer: () => () => serialize
+      }
+    },
+    serverFactory: handler => {
+      const { tls, ACCESS_LOG } = configuration
+      const server = createHttpServer(handler, { ids, tls, accessLog: ACCESS_LOG ? log : undefined })
+      onServer?.(server)
+      return server
+    },
+    // During shutdown, requests get their usual responses, with Connection: close.
+    return503OnClosing: false,
+    forceCloseConnections: false,
+    // createHttpServer adds its own to each of the servers.
+    clientErrorHandler: () => {},
+    frameworkErrors: (error, request, reply) => {
+      if (error.code !== 'FST_ERR_BAD_URL') return sendError(new ApiError('pathUnknown'), request, reply)
+      // Hooks must also run for a path that cannot be decoded.
+      request.raw.url = request.url.replaceAll('%', '%25')
+      app.routing(request.raw, reply.raw)
+    }
+  })
+  if (configuration.REQUEST_ID_HEADER !== undefined) {
+    app.addHook('onRequest', ({ raw }, reply, done) => {
+      for (const [name, id] of Object.entries(ids.headers(raw))) reply.raw.setHeader(name, id)
+      done()
+    })
+  }
+  app.addHook('onRequest', (request, reply, done) => { done(refusal(request.raw, reply.raw, health)) })
+  app.addHook('onError', (request, _reply, _error, done) => {
+    request.log = log.child({ reqId: request.id })
+    done()
+  })
+  if (configuration.ACCESS_LOG) app.addHook('onResponse', accessLine(log))
+  if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (error instanceof ApiError) return sendError(error, request, reply)
+    // Fastify also refuses media types and methods on unknown paths.
+    sendError(request.is404 ? missingRoute(request, reply) : new ApiError('internal', undefined, error), request, reply)
+  })
+  app.setNotFoundHandler((request, reply) => { sendError(missingRoute(request, reply), request, reply) })
+  descriptionRoutes(app, { docs: configuration.DOCS === true })
+  await app.register(healthRoutes, { health })
+  await app.register(plantStore, {
+    store,
+    tokens,
+    bodyLimit: configuration.BODY_LIMIT,
+    storeTimeout: configuration.STORE_TIMEOUT,
+    queueLimit: configuration.QUEUE_LIMIT,
+    queueBytes: configuration.QUEUE_BYTES
+  })
+  return app
+}
+
+/** Refuses malformed requests, and create requests while the event loop lags, before any other work. */
+function refusal (request: IncomingMessage, response: ServerResponse, health: Health): ApiError | undefined {
+  if (request.headers.upgrade !== undefined) refuseUpgrade(request, response)
+  // No other method's body is read.
+  if (request.method !== 'POST') leaveBodyUnread(request, response)
+  const error = protocolError(request)
+  if (error !== undefined) endConnection(request, response)
+  if (error !== undefined || !health.overloaded || request.method !== 'POST') return error
+  return new ApiError('notStored', 'The service is overloaded; the plant is not stored: retry later')
+}
+
+/** 405 on the path of plants, else 404. */
+function missingRoute (request: FastifyRequest, reply: FastifyReply): ApiError {
+  if (decodeURI(request.url.split('?', 1)[0] ?? '') !== '/plants') return new ApiError('pathUnknown')
+  reply.header('allow', 'POST')
+  return new ApiError('methodNotAllowed')
+}

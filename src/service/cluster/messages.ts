@@ -1,0 +1,22 @@
+import type { Configuration, Credentials } from '../config/configuration.js'
+import type { MetricsData } from '../metrics/process-metrics.js'
+
+/** The messages from the primary process to a worker. */
+export type ToWorker =
+  | { kind: 'start', configuration: Configuration }
+  | { kind: 'reload', credentials: Credentials }
+  | { kind: 'metrics', question: number }
+  /** `isLast`: it keeps listening until no other process does. */
+  | { kind: 'shutdown', isLast: boolean }
+
+/** The messages from a worker to the primary process. */
+export type FromWorker =
+  /** The worker receives messages from now on. */
+  | { kind: 'online' }
+  /** `counters`: empty without METRICS_PORT. */
+  | { kind: 'heartbeat', counters: MetricsData }
+  | { kind: 'ready', address: string }
+  | { kind: 'unusable', message: string }
+  | { kind: 'metrics', question: number, data: MetricsData }
+  /** The worker is shutting down and no longer listens, or, if it is the last to listen, may be disconnected. */
+  | { kind: 'portClosed' | 'disconnectable' }

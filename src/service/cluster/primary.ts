@@ -1,0 +1,209 @@
+import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Configuration, Credentials } from '../config/configuration.js'
+import { isSocketPath } from '../http/unix-socket.js'
+import { WorkerUnusable } from '../format-error.js'
+import type { MetricsData } from '../metrics/process-metrics.js'
+import type { RunningService } from '../service.js'
+import { Heartbeats, HEARTBEAT_INTERVAL_MS } from './heartbeats.js'
+import type { FromWorker, ToWorker } from './messages.js'
+import { RestartSchedule } from './restart-schedule.js'
+import type { WorkersMetrics } from './workers-metrics.js'
+
+/**
+ * Runs the service in WORKERS processes that share the port. This process reads the configuration and the files, and
+ * sends them to the workers: all have the same, including one that is started later.
+ * @throws {WorkerUnusable} if one cannot start; then none is left
+ */
+export async function startWorkers (configuration: Configuration, log: FastifyBaseLogger): Promise<RunningService> {
+  const { HOST, PORT, METRICS_PORT } = configuration
+  const metrics = METRICS_PORT === undefined ? undefined : new (await import('./workers-metrics.js')).WorkersMetrics()
+  // Chosen once, so that a worker that is started later has the same.
+  const workers = new Workers(
+    { ...configuration, PORT: PORT === 0 && !isSocketPath(HOST) ? await freePort(HOST) : PORT },
+    log,
+    metrics
+  )
+  await workers.start()
+  return workers
+}
+
+/** One of the WORKERS places for a process. */
+interface Slot {
+  worker: Worker | undefined
+  /** On the clock of `performance.now()`; undefined until the worker is ready. */
+  readyAt: number | undefined
+  /** Where the worker is in its shutdown. */
+  port: 'open' | (FromWorker & { kind: 'portClosed' | 'disconnectable' })['kind']
+}
+
+class Workers implements RunningService {
+  address = ''
+  readonly #log: FastifyBaseLogger
+  readonly #slots: readonly Slot[]
+  readonly #heartbeats = new Heartbeats<Worker>()
+  readonly #restarts = new RestartSchedule<Slot>(slot => { this.#restart(slot) })
+  readonly #metrics: WorkersMetrics | undefined
+  #configuration: Configuration
+  #isShuttingDown = false
+  #uncleanExits = 0
+
+  constructor (configuration: Configuration, log: FastifyBaseLogger, metrics: WorkersMetrics | undefined) {
+    this.#metrics = metrics
+    this.#configuration = configuration
+    this.#log = log
+    this.#slots = Array.from({ length: configuration.WORKERS }, () => ({ worker: undefined, readyAt: undefined, port: 'open' }))
+    // Each worker takes connections out of the one queue of the kernel. With Node's default, SCHED_RR, the primary
+    // takes them and hands them over by message: one on its way to a worker that dies is never answered, and never
+    // closed.
+    cluster.schedulingPolicy = cluster.SCHED_NONE
+    // Structured clones: JSON has no NaN, which a metric may be.
+    cluster.setupPrimary({ args: [], serialization: 'advanced' })
+    setInterval(() => { this.#killSilent() }, HEARTBEAT_INTERVAL_MS).unref()
+  }
+
+  async start (): Promise<void> {
+    try {
+      const [address = ''] = await Promise.all(this.#slots.map(slot => this.#fork(slot)))
+      this.address = address
+    } catch (error) {
+      this.#stopRestarts()
+      this.kill()
+      throw error
+    }
+  }
+
+  reload (credentials: Credentials): void {
+    this.#configuration = { ...this.#configuration, ...credentials }
+    this.#sendAll({ kind: 'reload', credentials })
+  }
+
+  async shutdown (): Promise<void> {
+    this.#stopRestarts()
+    const exits = this.#workers().map(worker => once(worker, 'exit'))
+    const last = this.#slots.find(({ readyAt }) => readyAt !== undefined)?.worker
+    for (const worker of this.#workers()) send(worker, { kind: 'shutdown', isLast: worker === last })
+    await Promise.all(exits)
+    if (this.#uncleanExits > 0) throw new Error(`${this.#uncleanExits} workers did not shut down cleanly`)
+  }
+
+  kill (): void {
+    for (const worker of this.#workers()) worker.process.kill('SIGKILL')
+  }
+
+  async metrics (): Promise<MetricsData[]> {
+    return await this.#metrics?.collect(this.#workers()) ?? []
+  }
+
+  #workers (): Worker[] {
+    return this.#slots.flatMap(({ worker }) => worker ?? [])
+  }
+
+  /**
+   * Starts a worker; resolves with its address. Once it is ready, it is replaced when it exits.
+   * @throws {Error} if no process can be made, or if it exits before it is ready
+   */
+  async #fork (slot: Slot): Promise<string> {
+    const worker = cluster.fork()
+    slot.worker = worker
+    slot.port = 'open'
+    let failure: string | undefined
+    this.#heartbeats.expect(worker)
+
+    return new Promise((resolve, reject) => {
+      const exited = (reason: string): void => {
+        const { readyAt } = slot
+        slot.worker = undefined
+        slot.readyAt = undefined
+        this.#heartbeats.forget(worker)
+        this.#metrics?.exited(worker)
+        reject(new WorkerUnusable(failure ?? `a worker exited (${reason}) before it was ready`))
+        if (this.#isShuttingDown) this.#disconnectLast()
+        else if (readyAt !== undefined) this.#replace(slot, 'a worker exited', { worker: worker.process.pid, reason }, performance.now() - readyAt)
+      }
+      worker.on('message', (message: FromWorker) => {
+        if (message.kind === 'heartbeat') {
+          this.#heartbeats.receive(worker)
+          this.#metrics?.receive(worker, message)
+        } else if (message.kind === 'online') {
+          send(worker, { kind: 'start', configuration: this.#configuration })
+        } else if (message.kind === 'ready') {
+          slot.readyAt = performance.now()
+          resolve(message.address)
+        } else if (message.kind === 'unusable') {
+          failure = message.message
+        } else if (message.kind === 'metrics') {
+          this.#metrics?.receive(worker, message)
+        } else {
+          slot.port = message.kind
+          if (this.#isShuttingDown) this.#disconnectLast()
+        }
+      })
+      worker.on('error', error => {
+        reject(error)
+        // If its process could not be made (EAGAIN), there is no 'exit'.
+        if (worker.process.pid === undefined) exited(error.message)
+      })
+      worker.on('exit', (code, signal) => {
+        if (this.#isShuttingDown && code !== 0) this.#uncleanExits++
+        exited(signal ?? `code ${code}`)
+      })
+    })
+  }
+
+  #replace (slot: Slot, event: string, details: object, servedMs = 0): void {
+    if (this.#isShuttingDown) return
+    const delayMs = this.#restarts.replace(slot, servedMs, this.#workers().length)
+    this.#log.error(details, `${event}; another starts in ${delayMs} ms`)
+  }
+
+  #restart (slot: Slot): void {
+    this.#metrics?.countRestart()
+    this.#fork(slot).then(
+      () => { this.#log.info({ worker: slot.worker?.process.pid }, 'a worker was replaced') },
+      (error: Error) => { this.#replace(slot, 'the new worker did not start', { reason: error.message }) })
+  }
+
+  #stopRestarts (): void {
+    this.#isShuttingDown = true
+    this.#restarts.stop()
+  }
+
+  #killSilent (): void {
+    for (const worker of this.#heartbeats.check()) {
+      this.#log.error({ worker: worker.process.pid }, 'a worker does not respond: it is killed')
+      worker.process.kill('SIGKILL')
+    }
+  }
+
+  /**
+   * Once the other workers no longer listen, gives up this process's own hold of the port, so that from then on only
+   * the last worker has it and can choose the moment at which to close it.
+   */
+  #disconnectLast (): void {
+    const last = this.#slots.find(({ port }) => port === 'disconnectable')
+    if (last === undefined || this.#slots.some(slot => slot !== last && slot.worker !== undefined && slot.port !== 'portClosed')) return
+    last.port = 'portClosed'
+    last.worker?.disconnect()
+  }
+
+  #sendAll (message: ToWorker): void {
+    for (const worker of this.#workers()) send(worker, message)
+  }
+}
+
+function send (worker: Worker, message: ToWorker): void {
+  // One that is about to exit receives nothing any more; its exit is handled anyway.
+  if (worker.isConnected()) worker.send(message, () => {})
+}
+
+async function freePort (host: string): Promise<number> {
+  const server = createServer().listen(0, host)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,69 @@
+import { systemClock, type Clock, type Timer } from '../../clock.js'
+
+const FIRST_DELAY_MS = 100
+const LONGEST_DELAY_MS = 10_000
+/** The longest back-off while no worker is left: the wait is an outage. */
+const LONGEST_OUTAGE_MS = 1_000
+/** A worker that has served for this long did not fail at startup. */
+const SETTLED_MS = 1_000
+
+interface Restart {
+  nextDelayMs: number
+  timer: Timer | undefined
+  /** Milliseconds on the clock; valid while there is a timer. */
+  at: number
+}
+
+/**
+ * Decides when a worker that exited is replaced. Each place has its own back-off: 100 ms, doubled after each worker
+ * that did not serve for a second, up to 10 s; or up to 1 s for the next one if no worker is left.
+ */
+export class RestartSchedule<Place> {
+  readonly #start: (place: Place) => void
+  readonly #clock: Clock
+  readonly #restarts = new Map<Place, Restart>()
+
+  /** @param start starts a worker in a place */
+  constructor (start: (place: Place) => void, clock: Clock = systemClock) {
+    this.#start = start
+    this.#clock = clock
+  }
+
+  /**
+   * Schedules the replacement of a worker that exited.
+   * @param servedMs how long it was ready, in milliseconds; 0 if it never was
+   * @param workers how many workers are left, ready or starting
+   * @returns milliseconds until its replacement starts, or less if no worker is left before that
+   */
+  replace (place: Place, servedMs: number, workers: number): number {
+    const restart = this.#restarts.get(place) ?? { nextDelayMs: FIRST_DELAY_MS, timer: undefined, at: 0 }
+    this.#restarts.set(place, restart)
+    const delayMs = servedMs >= SETTLED_MS ? FIRST_DELAY_MS : restart.nextDelayMs
+    restart.nextDelayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)
+    this.#schedule(place, restart, delayMs)
+    if (workers === 0) this.#shortenOutage()
+    return Math.min(delayMs, Math.round(restart.at - this.#clock.now()))
+  }
+
+  /** Starts no further workers. */
+  stop (): void {
+    for (const { timer } of this.#restarts.values()) timer?.clear()
+  }
+
+  #schedule (place: Place, restart: Restart, delayMs: number): void {
+    restart.timer?.clear()
+    restart.at = this.#clock.now() + delayMs
+    restart.timer = this.#clock.setTimeout(() => {
+      restart.timer = undefined
+      this.#start(place)
+    }, delayMs)
+  }
+
+  #shortenOutage (): void {
+    const waiting = [...this.#restarts].filter(([, { timer }]) => timer !== undefined)
+    const [next] = waiting.sort(([, a], [, b]) => a.at - b.at)
+    if (next !== undefined && next[1].at > this.#clock.now() + LONGEST_OUTAGE_MS) {
+      this.#schedule(...next, LONGEST_OUTAGE_MS)
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import cluster from 'node:cluster'
+import type { Server } from 'node:http'
+import closeWithGrace from 'close-with-grace'
+import type { Configuration } from '../config/configuration.js'
+import { formatError } from '../format-error.js'
+import { createLogger } from '../logging/logger.js'
+import type { ServiceMetrics } from '../metrics/service-metrics.js'
+import { createMetrics, startService, type RunningService } from '../service.js'
+import { shutdownTimeoutMs } from '../shutdown/drain.js'
+import { HEARTBEAT_INTERVAL_MS } from './heartbeats.js'
+import type { FromWorker, ToWorker } from './messages.js'
+
+/** Milliseconds after which the last worker no longer waits for another one that is stuck. */
+const DISCONNECT_TIMEOUT_MS = 2_500
+
+/** close-with-grace would shut down on them; other signals terminate the process as usual. */
+const handledSignals: closeWithGrace.AllEvents[] = ['SIGHUP', 'SIGINT', 'SIGTERM']
+
+/** Runs the service as one of the processes that share the port, controlled by the primary process. */
+export function runWorker (): void {
+  let running: RunningService | undefined
+  let metrics: ServiceMetrics | undefined
+  let shutdown = (): void => process.exit(0)
+  let isLast = false
+
+  async function start (configuration: Configuration): Promise<void> {
+    const log = await createLogger(configuration, process.stdout)
+    metrics = await createMetrics(configuration)
+    try {
+      running = await startService({ configuration, log, metrics, sharedPort: { closesLast, closed: () => { send({ kind: 'portClosed' }) } } })
+    } catch (error) {
+      await send({ kind: 'unusable', message: formatError(error) })
+      process.exit(1)
+    }
+    const { close } = closeWithGrace(
+      { delay: shutdownTimeoutMs(configuration), logger: log, skip: handledSignals },
+      async ({ err }) => {
+        if (err) log.fatal({ err }, 'shutting down after an uncaught error')
+        await running?.shutdown()
+      }
+    )
+    shutdown = () => {
+      shutdown = () => {}
+      close()
+    }
+    send({ kind: 'ready', address: running.address })
+  }
+
+  async function closesLast (servers: readonly Server[]): Promise<boolean> {
+    if (!isLast) return false
+    const disconnected = interceptClose(servers)
+    send({ kind: 'disconnectable' })
+    await disconnected
+    return true
+  }
+
+  process.on('message', async (message: ToWorker) => {
+    if (message.kind === 'start') await start(message.configuration)
+    else if (message.kind === 'reload') running?.reload(message.credentials)
+    else if (message.kind === 'shutdown') {
+      isLast = message.isLast
+      shutdown()
+    } else report(async () => ({ kind: 'metrics', question: message.question, data: await metrics?.data() ?? [] }))
+  })
+  // A terminal and some supervisors signal all processes at once, and the primary sends its message too: only the first
+  // of them counts.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => { shutdown() })
+  process.on('SIGHUP', () => {})
+  // The primary has exited, and the port is closed.
+  cluster.worker?.on('error', () => process.exit(1))
+  // A primary that is stopped reads nothing: one heartbeat in the pipe is enough.
+  let isSending = false
+  setInterval(() => {
+    if (isSending) return
+    isSending = true
+    report(async () => ({ kind: 'heartbeat', counters: await metrics?.counters() ?? [] })).then(() => { isSending = false })
+  }, HEARTBEAT_INTERVAL_MS).unref()
+  send({ kind: 'online' })
+}
+
+/**
+ * Waits until the primary disconnects this worker: the primary gives up its hold of the port, then cluster calls
+ * `close` of the servers here. Instead of closing them, which would close idle connections too, that call is the
+ * signal.
+ */
+async function interceptClose (servers: readonly Server[]): Promise<void> {
+  await new Promise<void>(resolve => {
+    for (const server of servers) {
+      server.close = () => {
+        resolve()
+        return server
+      }
+    }
+    setTimeout(resolve, DISCONNECT_TIMEOUT_MS)
+  })
+  for (const server of servers) Reflect.deleteProperty(server, 'close')
+}
+
+/** Sends a message; resolves when the pipe has taken it. */
+async function send (message: FromWorker): Promise<void> {
+  // Without the primary there is no recipient, and Node exits this process.
+  if (process.connected) {
+    await new Promise<unknown>(resolve => {
+      process.send?.(message, undefined, undefined, resolve)
+    })
+  }
+}
+
+let reported: Promise<void> = Promise.resolve()
+
+/** Sends counts one after the other, so that none is older than the one before. */
+async function report (message: () => Promise<FromWorker>): Promise<void> {
+  reported = reported.then(async () => send(await message()))
+  await reported
+}

@@ -1,0 +1,87 @@
+import type { Worker } from 'node:cluster'
+import { Counter, Gauge } from 'prom-client'
+import { aggregate, ProcessMetrics, type MetricsData } from '../metrics/process-metrics.js'
+import type { FromWorker, ToWorker } from './messages.js'
+
+/** Milliseconds after which the last known values are used for a worker that is too busy to respond. */
+const RESPONSE_TIMEOUT_MS = 1_000
+
+interface Report {
+  counters: MetricsData
+  gauges: MetricsData
+}
+
+/** The metrics of this process and of all workers. The counts of a worker are kept after it has exited. */
+export class WorkersMetrics extends ProcessMetrics {
+  readonly #reports = new Map<Worker, Report>()
+  readonly #responses = new Map<number, () => void>()
+  readonly #workers = new Gauge({ name: 'plant_store_workers', help: 'Processes that share the port', registers: [this.registry] })
+  readonly #restarts = new Counter({
+    name: 'plant_store_worker_restarts_total',
+    help: 'Workers that were started because another one had exited',
+    registers: [this.registry]
+  })
+
+  #exited: MetricsData[] = []
+  #questions = 0
+
+  /** Requests the metrics of all workers. */
+  async collect (workers: readonly Worker[]): Promise<MetricsData[]> {
+    this.#workers.set(workers.length)
+    await Promise.all(workers.map(async worker => this.#ask(worker)))
+    const reports = [...this.#reports.values()].flatMap(({ counters, gauges }) => [counters, gauges])
+    return [...reports, ...this.#exited, await this.data()]
+  }
+
+  receive (worker: Worker, message: FromWorker & { kind: 'metrics' | 'heartbeat' }): void {
+    const { gauges = [] } = this.#reports.get(worker) ?? {}
+    if (message.kind === 'heartbeat') {
+      this.#reports.set(worker, { counters: message.counters, gauges })
+      return
+    }
+    const report = {
+      counters: message.data.filter(isCounter),
+      gauges: message.data.filter(metric => !isCounter(metric))
+    }
+    this.#reports.set(worker, report)
+    this.#responses.get(message.question)?.()
+  }
+
+  countRestart (): void {
+    this.#restarts.inc()
+  }
+
+  /** Adds the counts of a worker to the sum of all that have exited. */
+  exited (worker: Worker): void {
+    const { counters = [] } = this.#reports.get(worker) ?? {}
+    this.#reports.delete(worker)
+    this.#exited = [...this.#exited, counters]
+    this.#sumExited()
+  }
+
+  async #sumExited (): Promise<void> {
+    const summed = this.#exited
+    if (summed.length < 2) return
+    const sum = await aggregate(summed).getMetricsAsJSON()
+    // Another worker may have exited since.
+    if (summed === this.#exited) this.#exited = [sum]
+  }
+
+  async #ask (worker: Worker): Promise<void> {
+    const question = ++this.#questions
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(resolve, RESPONSE_TIMEOUT_MS)
+      this.#responses.set(question, () => {
+        clearTimeout(timer)
+        resolve()
+      })
+      if (worker.isConnected()) worker.send({ kind: 'metrics', question } satisfies ToWorker, () => {})
+    })
+    this.#responses.delete(question)
+  }
+}
+
+/** Gauges are not kept for a process that has exited. prom-client declares its types as numbers, but uses strings. */
+function isCounter ({ type }: MetricsData[number]): boolean {
+  return ['counter', 'histogram'].includes(String(type))
+}

@@ -1,0 +1,35 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { ConfigurationError, readFileOf } from './read-environment.js'
+
+/** A certificate with its chain, and its private key, both PEM. */
+export interface TlsPair {
+  cert: string
+  key: string
+  /** When the certificate expires, in milliseconds since 1970. */
+  expiresAt: number
+}
+
+/** Reads the two files, if they are set, and checks that they are a pair; throws a ConfigurationError. */
+export function readTlsPair (certFile: string | undefined, keyFile: string | undefined): TlsPair | undefined {
+  if (certFile === undefined && keyFile === undefined) return undefined
+  if (certFile === undefined) throw new ConfigurationError('TLS_CERT_FILE is not set: if TLS_KEY_FILE is set, it must be the file of the certificate')
+  if (keyFile === undefined) throw new ConfigurationError('TLS_KEY_FILE is not set: if TLS_CERT_FILE is set, it must be the file of its private key')
+  const cert = readFileOf('TLS_CERT_FILE', certFile)
+  const key = readFileOf('TLS_KEY_FILE', keyFile)
+  const certificate = orRefuse(() => new X509Certificate(cert),
+    'TLS_CERT_FILE names a file without a certificate: it must be PEM, the certificate first, then its chain')
+  const privateKey = orRefuse(() => createPrivateKey(key),
+    'TLS_KEY_FILE names a file without a private key: it must be PEM, without a passphrase')
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new ConfigurationError('TLS_KEY_FILE names a key of another certificate: it must be the private key of TLS_CERT_FILE')
+  }
+  return { cert, key, expiresAt: Date.parse(certificate.validTo) }
+}
+
+function orRefuse<T> (parse: () => T, refusal: string): T {
+  try {
+    return parse()
+  } catch {
+    throw new ConfigurationError(refusal)
+  }
+}

@@ -1,0 +1,68 @@
+import { once } from 'node:events'
+import type { FastifyInstance } from 'fastify'
+import { messageOf } from '../../error-message.js'
+import { writeError } from '../../http/error-handler.js'
+import { ApiError } from '../../http/errors.js'
+import { ErrorSchema } from '../../http/schemas.js'
+import type { PlantStore } from '../../stores/plant-store.js'
+import { Type } from '../../http/typebox.js'
+import type { EventLoopLag } from './event-loop-lag.js'
+
+const READY_TIMEOUT_MS = 3_000
+
+/** Whether the service can take plants. */
+export class Health {
+  readonly #store: PlantStore
+  readonly #eventLoop: Pick<EventLoopLag, 'lagging'> | undefined
+  #closing = false
+
+  constructor (store: PlantStore, eventLoop?: Pick<EventLoopLag, 'lagging'>) {
+    this.#store = store
+    this.#eventLoop = eventLoop
+  }
+
+  /** Whether create requests should be refused until the process has caught up. */
+  get overloaded (): boolean {
+    return this.#eventLoop?.lagging ?? false
+  }
+
+  /** Makes the service not ready from now on, so that a load balancer sends it no more requests. */
+  close (): void {
+    this.#closing = true
+  }
+
+  /** @returns the reason why the service is not ready; undefined if it is ready */
+  async fault (): Promise<string | undefined> {
+    if (this.#closing) return 'the service is shutting down'
+    if (this.overloaded) return 'the service is overloaded'
+    const timeout = once(AbortSignal.timeout(READY_TIMEOUT_MS), 'abort')
+    try {
+      await Promise.race([
+        this.#store.ready?.(),
+        timeout.then(() => { throw new Error(`the store did not respond within ${READY_TIMEOUT_MS} ms`) })
+      ])
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+}
+
+const StatusSchema = Type.Object({ status: Type.Literal('ok') }, { title: 'Status' })
+
+/** `GET /health/live` and `GET /health/ready`, for probes; they take no token. */
+export async function healthRoutes (app: FastifyInstance, { health }: { health: Health }): Promise<void> {
+  app.get('/health/live', {
+    schema: { operationId: 'live', summary: 'Whether the process responds', security: [], response: { 200: StatusSchema, 400: ErrorSchema } }
+  }, (_request, reply) => { reply.send({ status: 'ok' }) })
+
+  app.get('/health/ready', {
+    schema: {
+      operationId: 'ready', summary: 'Whether the service can take plants', security: [], response: { 200: StatusSchema, 400: ErrorSchema, 503: ErrorSchema }
+    }
+  }, async (request, reply) => {
+    const fault = await health.fault()
+    if (fault === undefined) return { status: 'ok' }
+    writeError(new ApiError('notStored', `Not ready: ${fault}`), request, reply)
+    return reply
+  })
+}

@@ -1,0 +1,23 @@
+import type { IncomingMessage } from 'node:http'
+import { ApiError } from '../../http/errors.js'
+import { repeatedHeader } from '../../http/repeated-header.js'
+
+// RFC 3986, section 3.2.2, and a port; or empty, which a client sends if its URI names no host, as over a Unix socket
+// (RFC 9112, section 3.2).
+const validHost = /^(?:(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::\d*)?)?$/i
+/** Nearly all requests have the same Host, so the last valid one is not checked again. */
+let lastValidHost: string | undefined
+
+/** @returns the fault of a request that Node's parser accepts and RFC 9112 does not; undefined if it has none */
+export function protocolError (request: IncomingMessage): ApiError | undefined {
+  const { headers: { host }, rawHeaders, httpVersionMajor, httpVersionMinor } = request
+  if (httpVersionMajor !== 1 || httpVersionMinor > 1) return new ApiError('requestMalformed', 'The HTTP version is not supported: use HTTP/1.1')
+  const repeated = repeatedHeader(rawHeaders, 'authorization')
+  if (repeated !== undefined) return new ApiError('requestMalformed', `There is more than one ${repeated} header: send one`)
+  if (host === lastValidHost && host !== undefined) return undefined
+  // Section 3.2; HTTP/1.0 needs no Host.
+  if (host === undefined) return httpVersionMinor === 0 ? undefined : new ApiError('requestMalformed', 'The Host header is missing')
+  if (!validHost.test(host)) return new ApiError('requestMalformed', 'The Host header is not valid: send a host name or an address, and a port if need be')
+  lastValidHost = host
+  return undefined
+}

@@ -1,0 +1,30 @@
+import { version } from '../version.js'
+
+export interface FirstScreen {
+  address: string
+  store: string
+  /** The token made for this run; undefined if the operator configured tokens, which are never shown. */
+  madeToken: string | undefined
+  /** Whether there is an API page. */
+  docs: boolean
+}
+
+/** Formats the first screen: the address, the store, and a command to paste that creates a plant. */
+export function firstScreen ({ address, store, madeToken, docs }: FirstScreen): string {
+  const [option, url] = address.startsWith('unix:') ? [`--unix-socket '${address.slice('unix:'.length)}' `, 'http://localhost'] : ['', address]
+  const lines = [
+    `plant-store ${version}`,
+    `  listens at  ${address}`,
+    `  stores in   ${store}`,
+    `  API         ${url}/${docs ? 'docs' : 'openapi.json'}`
+  ]
+  if (madeToken !== undefined) lines.push(`  token       ${madeToken} (made for this run; set ACCESS_TOKENS to choose your own)`)
+  return `
+${lines.join('\n')}
+
+Create a plant:
+
+  curl -sS ${option}${url}/plants -H 'Authorization: Bearer ${madeToken ?? '<ACCESS_TOKEN>'}' -H 'Content-Type: application/json' -d '{"id":1,"name":"Monstera deliciosa","tag":"aroid"}'
+
+`
+}

@@ -1,0 +1,57 @@
+import { pino, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
+import type { Configuration } from '../config/configuration.js'
+import { FaultSummary } from './fault-summary.js'
+import { logOutput } from './log-output.js'
+
+/** Milliseconds after which buffered lines are written. */
+const FLUSH_MS = 100
+
+/**
+ * Makes the logger: JSON lines, or readable lines on a terminal. A write per line would cost a third of a request, so
+ * with an access log several lines share one. Each write is less than 4,096 bytes, which a pipe takes atomically
+ * (POSIX, PIPE_BUF): lines of several processes do not mix. Buffered lines are written when the process exits.
+ */
+export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }): Promise<Logger> {
+  // Writing other output, such as the first screen, may also fail.
+  for (const stream of [output, process.stderr]) stream.on('error', () => {})
+  const gathers = ACCESS_LOG && !output.isTTY
+  const settings = gathers ? { minLength: 3_500, maxWrite: 4_096 } : {}
+  const lines = logOutput(output.fd, settings, lost => { log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`) })
+  const faults = new FaultSummary()
+  const options = { level, hooks: { logMethod: summarizing(faults, () => log) } }
+  const log: Logger = output.isTTY ? pino(options, await prettily(lines)) : pino(options, lines)
+  if (gathers) setInterval(() => { lines.flush() }, FLUSH_MS).unref()
+  process.on('exit', () => {
+    faults.flush()
+    lines.flushSync()
+  })
+  return log
+}
+
+/** Makes the hook through which all lines pass. Responses of 500 or more of the same kind are summed up. */
+function summarizing (faults: FaultSummary, root: () => Logger): LogHook {
+  return function (args, method) {
+    const [fields, message]: readonly unknown[] = args
+    if (!isFault(fields)) return method.apply(this, args)
+    const { statusCode, error, err } = fields
+    // Only a fault of the service itself needs its stack.
+    const needsStack = statusCode === 500 || !(err instanceof Error)
+    const shown = needsStack ? fields : { ...fields, err: { type: err.name, message: err.message } }
+    faults.report(
+      `${error} ${message} ${err instanceof Error ? err.message : ''}`,
+      () => method.apply(this, [shown, String(message)]),
+      count => method.apply(root(), [{ statusCode, error, count }, `${message} (${count} more)`])
+    )
+  }
+}
+
+type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>
+
+function isFault (fields: unknown): fields is { statusCode: number, error: number, err?: unknown } {
+  return typeof fields === 'object' && fields !== null && 'statusCode' in fields && 'error' in fields && Number(fields.statusCode) >= 500
+}
+
+async function prettily (lines: DestinationStream): Promise<DestinationStream> {
+  const { PinoPretty } = await import('pino-pretty')
+  return PinoPretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true, destination: lines })
+}

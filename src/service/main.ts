@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+import cluster from 'node:cluster'
+import type { Command } from './command-line.js'
+
+// Before anything else is loaded: as PID 1 of a container, a process ignores signals without a handler.
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.on(signal, (_name: NodeJS.Signals, number: number) => {
+    if (process.listenerCount(signal) === 1) process.exit(128 + number)
+  })
+}
+
+const { readCommand, usage, UnknownCommand } = await import('./command-line.js')
+try {
+  if (cluster.isWorker) (await import('./cluster/worker.js')).runWorker()
+  else process.exitCode = await run(readCommand(process.argv.slice(2)))
+} catch (error) {
+  const { formatError } = await import('./format-error.js')
+  process.stderr.write(`plant-store: ${formatError(error)}\n`)
+  process.exit(error instanceof UnknownCommand ? 2 : 1)
+}
+
+/** Each command loads only the modules that it needs. */
+async function run (command: Command): Promise<number | undefined> {
+  switch (command.name) {
+    case 'help':
+      process.stdout.write(usage)
+      return undefined
+    case 'version':
+      process.stdout.write(`${(await import('./version.js')).version}\n`)
+      return undefined
+    case 'serve':
+      await (await import('./serve.js')).serve()
+      return undefined
+    case 'export':
+      return (await import('../transfer/export-plants.js')).exportPlants(process.env, command)
+    case 'import':
+      return (await import('../transfer/import-plants.js')).importPlants(process.env, command)
+    case 'backup':
+      return (await import('../transfer/backup.js')).backup(process.env, command)
+    case 'migrate':
+      return (await import('../transfer/import-plants.js')).migrate(process.env, command)
+  }
+}

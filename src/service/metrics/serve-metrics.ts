@@ -1,0 +1,22 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { aggregate, type MetricsData } from './process-metrics.js'
+
+/** Serves `GET /metrics`, in Prometheus's text format, on a separate port, which can be closed to clients. */
+export async function serveMetrics (host: string, port: number, processes: () => Promise<MetricsData[]>) {
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, async (request, response) => {
+    const path = request.url?.split('?', 1)[0]
+    if (path !== '/metrics') return response.writeHead(404).end()
+    if (request.method !== 'GET' && request.method !== 'HEAD') return response.writeHead(405, { allow: 'GET, HEAD' }).end()
+    try {
+      const text = await aggregate(await processes()).metrics()
+      response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text)
+    } catch {
+      response.writeHead(500).end()
+    }
+  })
+  server.listen(port, host)
+  await once(server, 'listening')
+  const address = server.address()
+  return { port: typeof address === 'object' ? address?.port ?? port : port, close: () => server.close() }
+}

@@ -1,0 +1,128 @@
+import { subscribe, type Channel } from 'node:diagnostics_channel'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Counter, Gauge, Histogram } from 'prom-client'
+import { channels, type BatchMessage, type CreateMessage, type QueueMessage } from '../../diagnostics.js'
+import type { TlsPair } from '../config/tls-pair.js'
+import { ProcessMetrics } from './process-metrics.js'
+
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const OUTCOMES = ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'] as const
+/** The increase of a counter whose first sample is above 0 is invisible to an alert, so all series start at 0. */
+const FAULTS = [['POST', '/plants', 500], ['POST', '/plants', 503], ['POST', '/plants', 504], ['GET', '/health/ready', 503]] as const
+
+const OF_KILLED_WORKERS = '; counts of the last second before a worker is killed are missing'
+
+/** The metrics of a process that serves requests. prom-client is loaded only if METRICS_PORT is set. */
+export class ServiceMetrics extends ProcessMetrics {
+  readonly #queues: QueueMessage[] = []
+  readonly #requests = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the headers of a request to the end of its response',
+    labelNames: ['method', 'route', 'status_code'],
+    buckets: SECONDS,
+    registers: [this.registry]
+  })
+
+  readonly #createRequests = new Counter({
+    name: 'plant_store_creates_total',
+    help: `Create requests by outcome: ${OUTCOMES.join(', ')}${OF_KILLED_WORKERS}`,
+    labelNames: ['outcome'],
+    registers: [this.registry]
+  })
+
+  readonly #batchesInFlight = new Gauge({
+    name: 'plant_store_batches_in_flight', help: 'Pending writes to the store', registers: [this.registry]
+  })
+
+  readonly #batchPlants = new Histogram({
+    name: 'plant_store_batch_plants',
+    help: 'Plants in one write to the store',
+    buckets: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
+    registers: [this.registry]
+  })
+
+  readonly #batchSeconds = new Histogram({
+    name: 'plant_store_batch_duration_seconds',
+    help: 'Time of one write to the store',
+    buckets: SECONDS,
+    registers: [this.registry]
+  })
+
+  readonly #retries = new Counter({
+    name: 'plant_store_retries_total', help: 'Plants written again because a write failed', registers: [this.registry]
+  })
+
+  #certificateExpiry: Gauge | undefined
+
+  constructor () {
+    super()
+    for (const [method, route, status] of FAULTS) this.#requests.zero({ method, route, status_code: status })
+    for (const outcome of OUTCOMES) this.#createRequests.inc({ outcome }, 0)
+    this.#addRequestsTotal()
+    this.#addQueueGauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them in each process', ({ pending }) => pending)
+    this.#addQueueGauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them in each process', ({ bytes }) => bytes)
+    observe(channels.queue, (queue: QueueMessage) => { this.#queues.push(queue) })
+    observe(channels.createEnd, ({ outcome = 'failed' }: CreateMessage) => { this.#createRequests.inc({ outcome }) })
+    observe(channels.batchStart, () => { this.#batchesInFlight.inc() })
+    observe(channels.batchEnd, (batch: BatchMessage) => { this.#observeBatch(batch) })
+  }
+
+  /** An `onResponse` hook. */
+  readonly observeRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    this.#requests.observe({
+      method: request.method,
+      route: request.is404 ? 'unknown' : request.routeOptions.url ?? 'unknown',
+      status_code: reply.statusCode
+    }, reply.elapsedTime / 1000)
+    done()
+  }
+
+  /** Sets the expiry time of the certificate served from now on. */
+  observeCertificate ({ expiresAt }: TlsPair): void {
+    this.#certificateExpiry ??= new Gauge({
+      name: 'plant_store_tls_certificate_expiry_timestamp_seconds',
+      help: 'When the certificate that is served expires, in seconds since 1970',
+      aggregator: 'min',
+      registers: [this.registry]
+    })
+    this.#certificateExpiry.set(expiresAt / 1_000)
+  }
+
+  #observeBatch ({ plants, milliseconds = 0, retries }: BatchMessage): void {
+    this.#batchesInFlight.dec()
+    this.#batchPlants.observe(plants)
+    this.#batchSeconds.observe(milliseconds / 1_000)
+    if (retries > 0) this.#retries.inc(retries)
+  }
+
+  #addQueueGauge (name: string, help: string, value: (queue: QueueMessage) => number): void {
+    const queues = this.#queues
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect: () => { gauge.set(queues.reduce((sum, queue) => sum + value(queue), 0)) }
+    })
+  }
+
+  #addRequestsTotal (): void {
+    const requests = this.#requests
+    // The histogram already counts requests: counting each a second time would add nothing.
+    const total: Counter = new Counter({
+      name: 'http_requests_total',
+      help: `Requests that got a response${OF_KILLED_WORKERS}`,
+      labelNames: ['method', 'route', 'status_code'],
+      registers: [this.registry],
+      async collect () {
+        total.reset()
+        for (const { metricName, labels, value } of (await requests.get()).values) {
+          if (metricName === 'http_request_duration_seconds_count') total.inc(labels, value)
+        }
+      }
+    })
+  }
+}
+
+function observe<Message> ({ name }: Channel, listener: (message: Message) => void): void {
+  subscribe(name, message => { listener(message as Message) })
+}

@@ -1,0 +1,108 @@
+import { chmod } from 'node:fs/promises'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { FastifyBaseLogger } from 'fastify'
+import { messageOf } from '../error-message.js'
+import { BearerTokens } from '../http/bearer-tokens.js'
+import { StoreUnusable, type PlantStore } from '../stores/plant-store.js'
+import type { Configuration, Credentials } from './config/configuration.js'
+import { createStore } from './create-store.js'
+import { EventLoopLag } from './http/event-loop-lag.js'
+import { Health } from './http/health-routes.js'
+import { changeCertificate } from './http/http-server.js'
+import { isSocketPath } from './http/unix-socket.js'
+import { logConditions } from './logging/condition-log.js'
+import type { MetricsData } from './metrics/process-metrics.js'
+import type { ServiceMetrics } from './metrics/service-metrics.js'
+import { drain, type DrainOptions } from './shutdown/drain.js'
+
+/** Milliseconds for which a shutdown waits for connections that send nothing. */
+const IDLE_CONNECTION_TIMEOUT_MS = 1_000
+
+export interface ServiceOptions {
+  /** The configuration, in which access tokens are set. */
+  configuration: Configuration
+  log: FastifyBaseLogger
+  metrics?: ServiceMetrics | undefined
+  /** Set if other processes share the port. */
+  sharedPort?: DrainOptions['sharedPort']
+}
+
+/** A running service, in one process or in several. */
+export interface RunningService {
+  /** The URL where it listens. */
+  readonly address: string
+  /** Replaces the accepted tokens and the certificate. */
+  reload (credentials: Credentials): void
+  /** Responds to the requests already received; resolves once the service has stopped. */
+  shutdown (): Promise<void>
+  /** Stops at once, with requests pending. */
+  kill (): void
+  /** The metrics of each process. */
+  metrics (): Promise<MetricsData[]>
+}
+
+/** Runs the service in this process; throws a ConfigurationError or StoreUnusable if no store can be opened. */
+export async function startService (
+  { configuration, log, metrics, sharedPort }: ServiceOptions
+): Promise<RunningService> {
+  const { HOST, PORT, ACCESS_TOKENS = [], tls } = configuration
+  const store = await createStore(configuration)
+  // Fastify is loaded while the store opens.
+  const [{ createApp }] = await Promise.all([import('./app.js'), opened(store)])
+  const eventLoop = new EventLoopLag()
+  const health = new Health(store, eventLoop)
+  const servers: Server[] = []
+  const tokens = new BearerTokens(ACCESS_TOKENS)
+  const onServer = (server: Server): void => { servers.push(server) }
+  const app = await createApp({ configuration, store, health, log, metrics, tokens, onServer })
+  if (tls !== undefined) metrics?.observeCertificate(tls)
+  await app.listen(isSocketPath(HOST) ? { path: HOST } : { host: HOST, port: PORT })
+  // Allows the owner and the group to connect, for example a proxy.
+  if (isSocketPath(HOST)) await chmod(HOST, 0o660)
+  const stopConditionLog = logConditions(async () => health.fault(), log)
+
+  return {
+    address: addressOf(app.server.address(), tls === undefined ? 'http' : 'https'),
+    reload ({ ACCESS_TOKENS = [], tls }) {
+      tokens.replace(ACCESS_TOKENS)
+      if (tls === undefined) return
+      for (const server of servers) changeCertificate(server, tls)
+      metrics?.observeCertificate(tls)
+    },
+    async shutdown () {
+      stopConditionLog()
+      health.close()
+      // Servers for an address that could not be bound never listened.
+      const listening = servers.filter(server => server.listening)
+      await drain(listening, { idleTimeoutMs: IDLE_CONNECTION_TIMEOUT_MS, ...(sharedPort && { sharedPort }) })
+      await app.close()
+      await store.close?.()
+      eventLoop.stop()
+    },
+    kill () {},
+    async metrics () {
+      return metrics === undefined ? [] : [await metrics.data()]
+    }
+  }
+}
+
+/** Loads the metrics module and makes the metrics of this process if METRICS_PORT is set. */
+export async function createMetrics ({ METRICS_PORT }: Configuration): Promise<ServiceMetrics | undefined> {
+  return METRICS_PORT === undefined ? undefined : new (await import('./metrics/service-metrics.js')).ServiceMetrics()
+}
+
+/** Any fault of the store needs the operator's attention. */
+async function opened (store: PlantStore): Promise<void> {
+  try {
+    await store.open?.()
+  } catch (error) {
+    throw error instanceof StoreUnusable ? error : new StoreUnusable(messageOf(error), { cause: error })
+  }
+}
+
+function addressOf (address: AddressInfo | string | null, scheme: string): string {
+  // A string is the path of a Unix socket.
+  if (address === null || typeof address === 'string') return `unix:${address}`
+  return `${scheme}://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
+}

@@ -1,0 +1,116 @@
+import type { Server } from 'node:http'
+import { Server as NetServer } from 'node:net'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import type { Configuration } from '../config/configuration.js'
+
+/** Milliseconds during which new connections are still accepted, while /health/ready is 503. */
+const NOTICE_MS = 300
+/** The longest time for which requests are held, in milliseconds. */
+const LONGEST_HOLD_MS = 1_500
+/** Milliseconds without a new connection after which none is expected; longer on a machine whose timers are late. */
+const QUIET_MS = 15
+const LATENESS_FACTOR = 4
+
+export interface DrainOptions {
+  /** Milliseconds to wait for connections that send nothing. */
+  idleTimeoutMs: number
+  /** Set if other processes listen on the same socket. */
+  sharedPort?: SharedPort
+}
+
+/** A socket, with one accept queue, on which several processes listen. */
+export interface SharedPort {
+  /** Resolves to false if other processes still listen, or to true as soon as none does. */
+  closesLast: (servers: readonly Server[]) => Promise<boolean>
+  /** Called when this process no longer listens. */
+  closed: () => void
+}
+
+/** Milliseconds until a shutdown is forced: less than the 30 seconds that Kubernetes grants by default. */
+export function shutdownTimeoutMs ({ STORE_TIMEOUT }: Pick<Configuration, 'STORE_TIMEOUT'>): number {
+  return Math.min(STORE_TIMEOUT + 5_000, 25_000)
+}
+
+/**
+ * Closes servers without cutting off a request. Each connection gets `Connection: close` with its next response (RFC
+ * 9112, section 9.6); Node's own `close` closes idle connections at once, even if a request is on its way.
+ *
+ * Closing a listening socket resets the connections in its accept queue, although requests may have been sent on them.
+ * So new requests are held for a moment first: clients that wait for a response open no new connections, the queue
+ * empties, and the socket is closed in a turn of the event loop without new connections. If other processes listen on
+ * the socket, they accept what is in its queue: only the last one to close it has to wait.
+ */
+export async function drain (servers: readonly Server[], { idleTimeoutMs, sharedPort }: DrainOptions): Promise<void> {
+  const gate = new Gate(servers)
+  await sleep(NOTICE_MS)
+  if (sharedPort === undefined || await sharedPort.closesLast(servers)) {
+    gate.hold()
+    await quiet(gate)
+  }
+  const closed = Promise.all(servers.map(server => new Promise(resolve => {
+    NetServer.prototype.close.call(server, resolve)
+  })))
+  sharedPort?.closed()
+  gate.release()
+  while (await Promise.race([closed, sleep(idleTimeoutMs, 'open', { ref: false })]) === 'open') {
+    // A request that arrived while the process waited for the processor is read only now.
+    await turn()
+    // Connections still open have no request pending, or never sent one.
+    if (gate.isQuiet(QUIET_MS)) for (const server of servers) server.closeAllConnections()
+  }
+}
+
+async function quiet (gate: Gate): Promise<void> {
+  const start = performance.now()
+  let quietMs = QUIET_MS
+  for (let now = start, last = start; now - start < LONGEST_HOLD_MS; last = now) {
+    await sleep(QUIET_MS / 3)
+    // Between the timer and here, the event loop polled once for new connections.
+    await turn()
+    now = performance.now()
+    // If this process has to wait for the processor, so do clients.
+    quietMs = Math.max(quietMs, (now - last - QUIET_MS / 3) * LATENESS_FACTOR)
+    if (gate.isQuiet(quietMs)) return
+  }
+}
+
+/** Passes on or holds the requests of servers during their shutdown. */
+class Gate {
+  #held: (() => void)[] | undefined
+  #pending = 0
+  #lastArrival = performance.now()
+
+  constructor (servers: readonly Server[]) {
+    for (const server of servers) {
+      const handlers = server.listeners('request')
+      server.removeAllListeners('request')
+      server.on('request', (request, response) => {
+        response.setHeader('connection', 'close')
+        this.#lastArrival = performance.now()
+        const pass = (): void => {
+          this.#pending++
+          response.on('close', () => { this.#pending-- })
+          for (const handler of handlers) handler.call(server, request, response)
+        }
+        if (this.#held === undefined) pass()
+        else this.#held.push(pass)
+      })
+      server.on('connection', () => { this.#lastArrival = performance.now() })
+    }
+  }
+
+  hold (): void {
+    this.#held = []
+  }
+
+  release (): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const pass of held) pass()
+  }
+
+  /** Whether no request is pending except the held ones, and none arrived for this many milliseconds. */
+  isQuiet (ms: number): boolean {
+    return this.#pending === 0 && performance.now() - this.#lastArrival > ms
+  }
+}

@@ -1,0 +1,69 @@
+// All times are milliseconds. A full batch that takes between these two has the right size: larger ones would only take
+// longer, and come close to the driver's time limit.
+const SHORT_WRITE = 100
+const LONG_WRITE = 400
+const FIRST_LIMIT = 500
+const LOWEST_LIMIT = 32
+const HIGHEST_LIMIT = 4_000
+/** The number of plants beyond which the cost of the batch itself hardly counts. */
+const CHEAP_BATCH = 64
+/** The most batches in flight for each millisecond of distance; see `portion`. */
+const BATCHES_PER_MILLISECOND = 1 / 4
+/** The part of an observation that is kept from one batch to the next. */
+const MEMORY = 0.98
+
+/**
+ * How large a batch should be, judged by recent load and by how the store responds.
+ *
+ * A batch of any size costs as much as some thirty plants (a sync to disk, a round trip, waking a thread), so small
+ * ones waste the processor. But clients awaiting a response send nothing: the first half must be on its way while the
+ * other half is answered. A distant store needs more batches in flight, about one for each millisecond of distance.
+ */
+export class BatchSizer {
+  /** The most plants that were pending or in flight at once. */
+  #peakOutstanding = 1
+  /** The shortest time that a batch took: the distance of the store. */
+  #fastest = Infinity
+  #limit = FIRST_LIMIT
+
+  /** The most plants that a batch may hold. */
+  get limit (): number {
+    return this.#limit
+  }
+
+  /** The number of plants worth a batch of their own while others are in flight or still arriving. */
+  get worthSending (): number {
+    const half = this.#peakOutstanding / 2
+    return Math.min(half, this.#limit, Math.max(CHEAP_BATCH, this.#peakOutstanding / Math.max(this.#fastest, 2)))
+  }
+
+  /**
+   * The size of the parts into which pending plants are divided while more batches may be in flight. Clients that get
+   * their responses together send again together: undivided, a distant store would be idle until all of them have.
+   */
+  get portion (): number {
+    const batches = this.#fastest * BATCHES_PER_MILLISECOND
+    return this.#fastest === Infinity ? this.#limit : Math.max(CHEAP_BATCH, this.#peakOutstanding / batches)
+  }
+
+  /** @param outstanding plants that are pending or in flight, including the batch that is being sent */
+  sent (outstanding: number): void {
+    this.#peakOutstanding = Math.max(outstanding, this.#peakOutstanding * MEMORY)
+  }
+
+  /** Reports a batch that was written. */
+  written (plants: number, duration: number): void {
+    this.#fastest = Math.min(duration, this.#fastest / MEMORY)
+    if (duration < SHORT_WRITE && plants >= this.#limit) this.#limit = Math.min(HIGHEST_LIMIT, this.#limit * 2)
+    this.#shrinkIfLong(plants, duration)
+  }
+
+  /** Reports a batch that failed as a whole: its time says nothing about the distance. */
+  failed (plants: number, duration: number): void {
+    this.#shrinkIfLong(plants, duration)
+  }
+
+  #shrinkIfLong (plants: number, duration: number): void {
+    if (duration > LONG_WRITE) this.#limit = Math.max(LOWEST_LIMIT, Math.min(this.#limit, plants) >> 1)
+  }
+}

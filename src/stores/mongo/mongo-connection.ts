@@ -1,0 +1,42 @@
+import { createRequire } from 'node:module'
+import type { MongoClient, MongoClientOptions } from 'mongodb'
+import { messageOf } from '../../error-message.js'
+
+/**
+ * Makes a client of this package's own, not connected yet. Only this function loads the driver: 131 modules.
+ * @param storeTimeout milliseconds within which a create request must complete, from which the driver's timeouts follow
+ * @throws {TypeError} if the URL is invalid; the message contains no credentials
+ */
+export function connectionTo (url: string, storeTimeout: number): MongoClient {
+  const driver: typeof import('mongodb') = createRequire(import.meta.url)('mongodb')
+  const chosen = new Set([...url.matchAll(/[?&](\w+)=/g)].map(([, option = '']) => option.toLowerCase()))
+  // The URL takes precedence: in the driver, options would.
+  const usual: MongoClientOptions = Object.fromEntries(Object.entries(driverLimits(storeTimeout))
+    .filter(([option]) => !chosen.has(option.toLowerCase())))
+  try {
+    return new driver.MongoClient(url, { ...usual, monitorCommands: true })
+  } catch (error) {
+    const message = messageOf(error)
+    // The driver's messages may contain the URL.
+    throw new TypeError(/@/.test(message) ? 'the MongoDB URL cannot be read' : message)
+  }
+}
+
+/** The driver's name of a database that the URL does not name is `test`. */
+export function databaseOf<Database> (client: { options: { dbName: string }, db (name: string): Database }): Database {
+  const { dbName } = client.options
+  return client.db(dbName === 'test' ? 'plant_store' : dbName)
+}
+
+function driverLimits (storeTimeout: number): MongoClientOptions {
+  return {
+    appName: 'plant-store',
+    // Several attempts fit into a request's timeout. The store retries by itself, and remembers the outcome of each
+    // attempt.
+    serverSelectionTimeoutMS: Math.ceil(storeTimeout / 5),
+    connectTimeoutMS: Math.ceil(storeTimeout / 5),
+    waitQueueTimeoutMS: Math.ceil(storeTimeout / 5),
+    socketTimeoutMS: Math.ceil(storeTimeout / 2),
+    retryWrites: false
+  }
+}

@@ -1,0 +1,47 @@
+import { connectionTo, databaseOf } from './mongo-connection.js'
+import type { MongoCollection, MongoDatabase, MongoDriverClient } from './mongo-driver.js'
+import { MongoWriter } from './mongo-writer.js'
+import { BatchedPlantStore } from '../batched-plant-store.js'
+import type { PlantStore } from '../plant-store.js'
+
+/** One of the four options. The driver may be any version 7. */
+export type MongoPlantStoreOptions =
+  /** The driver's `Collection`. */
+  | { collection: MongoCollection }
+  /** The driver's `Db`; plants go to its collection `plants`. */
+  | { db: MongoDatabase }
+  /**
+   * The driver's `MongoClient`; plants go to the database in its URL's path, otherwise to `plant_store`. A database
+   * named `test` has to be passed as `db`.
+   */
+  | { client: MongoDriverClient }
+  /** As with `client`; the store opens and closes a client of its own. */
+  | {
+    url: string
+    /**
+     * Milliseconds within which a create request must complete, from which the driver's timeouts follow. Default:
+     * 10,000.
+     */
+    storeTimeout?: number
+  }
+
+/**
+ * Stores plants in MongoDB (4.4 or later; replica set, sharded cluster or single server), as documents `{ _id: Long,
+ * name, tag? }`, written with `{ w: 'majority', j: true }`: a plant is acknowledged when its write can no longer be
+ * rolled back (https://www.mongodb.com/docs/manual/reference/write-concern/).
+ *
+ * A client that is passed in remains the host's: the store neither connects nor closes it, and its timeouts apply.
+ * @throws {TypeError} if the options or the URL are invalid; the message contains no credentials
+ */
+export function mongoPlantStore (options: MongoPlantStoreOptions): PlantStore {
+  if ('collection' in options) return createStore(options.collection)
+  if ('db' in options) return createStore(options.db.collection('plants'))
+  if ('client' in options) return createStore(databaseOf(options.client).collection('plants'))
+  if (typeof options?.url !== 'string') throw new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')
+  const client: MongoDriverClient = connectionTo(options.url, options.storeTimeout ?? 10_000)
+  return createStore(databaseOf(client).collection('plants'), client)
+}
+
+function createStore (plants: MongoCollection, ownClient?: MongoDriverClient): PlantStore {
+  return new BatchedPlantStore(new MongoWriter(plants, ownClient))
+}

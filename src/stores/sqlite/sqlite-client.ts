@@ -1,0 +1,154 @@
+import { systemClock, type Clock } from '../../clock.js'
+import { messageOf } from '../../error-message.js'
+import type { StoreWriter } from '../batched-plant-store.js'
+import type { CreateFailure, WriteResult } from '../batch-writer.js'
+import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type NewPlant } from '../plant-store.js'
+import { PausingWorker } from './pausing-worker.js'
+import { monotonicMs, OUTCOMES, type PlantColumns, type SqliteAnswer, type SqliteRequest } from './thread-messages.js'
+
+/** Milliseconds before a deadline at which waiting for a lock stops, so that the outcome can still be reported. */
+const LOCK_MARGIN_MS = 250
+
+/** Milliseconds for which a file that could not be opened is not opened again, if waiting does not help. */
+const REOPENING_MS = 100
+
+type FailedAnswer = Exclude<SqliteAnswer, { kind: 'done' }>
+
+/** The part of a worker thread that the client uses. */
+export interface DatabaseThread {
+  postMessage (request: SqliteRequest, transfer?: ArrayBuffer[]): void
+  on (event: 'message', listener: (answer: SqliteAnswer) => void): unknown
+  on (event: 'error', listener: (error: Error) => void): unknown
+  on (event: 'exit', listener: (code: number) => void): unknown
+  once (event: 'exit', listener: (code: number) => void): unknown
+}
+
+/** @param wasOpen whether an earlier thread has had the file open */
+type StartThread = (wasOpen: boolean) => DatabaseThread
+
+/** Writes batches of plants through a thread that has the database open, and starts another thread if that one dies. */
+export class SqliteClient implements StoreWriter {
+  /** One connection writes at a time; the plants that arrive during a transaction go into the next one. */
+  readonly maxInFlight = 1
+  readonly #clock: Clock
+  readonly #startThread: StartThread
+  #thread: DatabaseThread | undefined
+  /** A resolver for each outstanding request: the thread answers in order. */
+  readonly #pending: ((answer: SqliteAnswer) => void)[] = []
+  #wasOpen = false
+  /** The last answer of a thread that is exiting or has exited; undefined once another may be started. */
+  #lastAnswer: FailedAnswer | undefined
+  #exitedAt = 0
+  #exit: Promise<void> | undefined
+
+  constructor (
+    path: string, clock: Clock = systemClock, startThread: StartThread = wasOpen => new PausingWorker(path, wasOpen)
+  ) {
+    this.#clock = clock
+    this.#startThread = startThread
+  }
+
+  async open (): Promise<void> {
+    try {
+      await this.check(false)
+    } catch (error) {
+      if (error instanceof StoreUnusable) throw error
+    }
+  }
+
+  async write (
+    plants: readonly NewPlant[], _deadline: number, earliestDeadline: number
+  ): Promise<readonly WriteResult[] | CreateFailure> {
+    const columns = columnsOf(plants)
+    const until = monotonicMs() + earliestDeadline - this.#clock.now() - LOCK_MARGIN_MS
+    const answer = await this.#ask({ kind: 'write', plants: columns, until }, [columns.ids.buffer])
+    if (answer.kind === 'done') {
+      const { outcomes } = answer
+      return plants.map((_, i) => OUTCOMES[outcomes?.[i] ?? 0] ?? 'stored')
+    }
+    return failureOf(answer)
+  }
+
+  /** @throws {StoreUnusable} if the file is not ours to write */
+  async check (thoroughly: boolean): Promise<void> {
+    const answer = await this.#ask({ kind: 'check', thoroughly })
+    if (answer.kind !== 'done') throw new (answer.kind === 'unusable' ? StoreUnusable : Error)(`SQLite: ${answer.message}`)
+  }
+
+  async close (): Promise<void> {
+    this.#thread?.postMessage({ kind: 'close' } satisfies SqliteRequest)
+    await this.#exit
+  }
+
+  /** Sends a request after those sent before; resolves with its answer, even if the thread dies. */
+  async #ask (request: SqliteRequest, transfer: ArrayBuffer[] = []): Promise<SqliteAnswer> {
+    while (this.#lastAnswer !== undefined) {
+      // A file that cannot be opened must not cost a thread for each batch.
+      const isRecent = this.#clock.now() - this.#exitedAt < REOPENING_MS
+      if (request.kind === 'write' && isRecent && isPermanent(this.#lastAnswer)) return this.#lastAnswer
+      await this.#exit
+      this.#lastAnswer = undefined
+    }
+    try {
+      this.#thread ??= this.#start()
+    } catch (error) {
+      return failed(`no thread for the database could be started: ${messageOf(error)}`, false)
+    }
+    this.#thread.postMessage(request, transfer)
+    return await new Promise(resolve => { this.#pending.push(resolve) })
+  }
+
+  #start (): DatabaseThread {
+    const thread = this.#startThread(this.#wasOpen)
+    let message = 'the database thread exited'
+    thread.on('message', (answer: SqliteAnswer) => {
+      if (answer.kind === 'done') this.#wasOpen = true
+      else if (answer.ends) this.#expectExit(answer)
+      this.#pending.shift()?.(answer)
+    })
+    thread.on('error', error => { message += `: ${error.message}` })
+    this.#exit = new Promise(resolve => {
+      thread.on('exit', () => {
+        this.#thread = undefined
+        // It is unknown what a thread was doing when it died. One that announced its exit did nothing more.
+        const perhapsStored = this.#lastAnswer === undefined
+        const answer = this.#lastAnswer ?? failed(message, true)
+        const rest = answer.kind === 'failed' ? { ...answer, perhapsStored } : answer
+        for (const resolveRequest of this.#pending.splice(0)) resolveRequest(rest)
+        resolve()
+      })
+    })
+    return thread
+  }
+
+  #expectExit (answer: FailedAnswer): void {
+    this.#lastAnswer = answer
+    this.#exitedAt = this.#clock.now()
+  }
+}
+
+function failed (message: string, perhapsStored: boolean): FailedAnswer {
+  return { kind: 'failed', message, perhapsStored, permanent: false, ends: true }
+}
+
+function isPermanent (answer: FailedAnswer): boolean {
+  return answer.kind === 'unusable' || answer.permanent
+}
+
+function failureOf (answer: FailedAnswer): CreateFailure {
+  const message = `SQLite: ${answer.message}`
+  if (answer.kind === 'failed' && answer.perhapsStored) return new PlantPerhapsStored(message)
+  return new PlantNotStored(message, { permanent: isPermanent(answer) })
+}
+
+function columnsOf (plants: readonly NewPlant[]): PlantColumns & { ids: { buffer: ArrayBuffer } } {
+  const ids = new BigInt64Array(new ArrayBuffer(plants.length * BigInt64Array.BYTES_PER_ELEMENT))
+  const names = new Array<string>(plants.length)
+  const tags = new Array<string | null>(plants.length)
+  plants.forEach(({ id, name, tag = null }, i) => {
+    ids[i] = id
+    names[i] = name
+    tags[i] = tag
+  })
+  return { ids, names, tags }
+}

@@ -1,0 +1,20 @@
+import { resolve } from 'node:path'
+import { BatchedPlantStore } from '../batched-plant-store.js'
+import type { PlantStore } from '../plant-store.js'
+import { SqliteClient } from './sqlite-client.js'
+
+export interface SqlitePlantStoreOptions {
+  /** The database file. It is made, with its folders, if there is none. */
+  path: string
+}
+
+/**
+ * Stores plants in an SQLite database: table `plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)`, in WAL
+ * mode, each transaction synced to disk (`synchronous=FULL`, https://sqlite.org/pragma.html#pragma_synchronous) before
+ * any of its creates is answered. The database lives in a worker thread, so that no commit blocks the event loop.
+ * @throws {TypeError} if there is no path
+ */
+export function sqlitePlantStore ({ path }: SqlitePlantStoreOptions): PlantStore {
+  if (typeof path !== 'string' || path === '') throw new TypeError('sqlitePlantStore: the option path must be the path of the database file')
+  return new BatchedPlantStore(new SqliteClient(resolve(path)))
+}

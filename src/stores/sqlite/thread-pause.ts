@@ -1,0 +1,46 @@
+const STOP = 0
+const WORKING = 1
+
+/** Milliseconds: longer than any wait for a lock, and than nearly all commits. */
+const STOP_TIMEOUT_MS = 2_000
+
+/**
+ * Ensures that a thread is terminated only between two tasks. `@photostructure/sqlite` aborts the whole process if its
+ * thread is terminated during a call, even by `process.exit`.
+ */
+export class ThreadPause {
+  readonly #state: Int32Array
+
+  /** @param memory memory shared with the other thread; new by default */
+  constructor (readonly memory = new SharedArrayBuffer(8)) {
+    this.#state = new Int32Array(memory)
+  }
+
+  /** Called by the thread: runs a task, unless the thread is about to be terminated. */
+  work (task: () => void): void {
+    if (!this.begin()) return
+    try {
+      task()
+    } finally {
+      this.end()
+    }
+  }
+
+  begin (): boolean {
+    Atomics.store(this.#state, WORKING, 1)
+    if (Atomics.load(this.#state, STOP) === 0) return true
+    this.end()
+    return false
+  }
+
+  end (): void {
+    Atomics.store(this.#state, WORKING, 0)
+    Atomics.notify(this.#state, WORKING)
+  }
+
+  /** Called by another thread: blocks until the current task is done; no other task starts. */
+  stop (): void {
+    Atomics.store(this.#state, STOP, 1)
+    Atomics.wait(this.#state, WORKING, 1, STOP_TIMEOUT_MS)
+  }
+}

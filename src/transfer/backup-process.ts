@@ -1,0 +1,21 @@
+import { messageOf } from '../error-message.js'
+import { sqliteBinding } from '../stores/sqlite/database.js'
+
+/**
+ * The process that copies a database file (the first argument) to an empty file (the second), at one moment. SQLite
+ * blocks it until it is done; only killing the process stops it.
+ */
+const [source = '', copy = ''] = process.argv.slice(2)
+// A terminal sends SIGINT to both processes: the parent decides.
+for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => {})
+try {
+  const { DatabaseSync } = await sqliteBinding()
+  const database = new DatabaseSync(source, { readOnly: true })
+  database.exec('PRAGMA busy_timeout = 5000')
+  // https://sqlite.org/lang_vacuum.html#vacuum_with_an_into_clause; .backup would restart at each write.
+  database.prepare('VACUUM INTO ?').run(copy)
+  database.close()
+} catch (error) {
+  process.stderr.write(messageOf(error))
+  process.exitCode = 1
+}

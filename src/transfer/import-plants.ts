@@ -1,0 +1,59 @@
+import { messageOf } from '../error-message.js'
+import { ConfigurationError, readStorePlace, type StorePlace } from '../service/config/configuration.js'
+import { createStore, databaseFile, describeStore } from '../service/create-store.js'
+import type { PlantStore } from '../stores/plant-store.js'
+import type { FileCommand } from './export-plants.js'
+import { NdjsonSource } from './ndjson-source.js'
+import { interruption, runCopy, type Copy } from './run-copy.js'
+import { SqliteSource } from './sqlite-source.js'
+import { StoreTarget } from './store-target.js'
+import { TransferFault } from './transfer-fault.js'
+
+/** Milliseconds from which the MongoDB driver's timeouts follow: an election may take a while. */
+const STORE_TIMEOUT = 60_000
+
+/** `plant-store import`: stores the plant of each line of NDJSON in the configured store; returns the exit code. */
+export async function importPlants (env: NodeJS.ProcessEnv, { file, quiet }: FileCommand): Promise<number> {
+  const place = readStorePlace(env)
+  const source = file === undefined ? NdjsonSource.ofStandardInput() : await NdjsonSource.open(file)
+  return copyIntoStore(place, { task: 'import', source, from: file ?? 'standard input', quiet })
+}
+
+/** `plant-store migrate`: copies every plant of DATA_DIR to MONGODB_URL; as `importPlants`. */
+export async function migrate (env: NodeJS.ProcessEnv, { quiet }: { quiet: boolean }): Promise<number> {
+  const place = readStorePlace(env)
+  const { DATA_DIR, MONGODB_URL } = place
+  if (MONGODB_URL === undefined) {
+    throw new ConfigurationError('MONGODB_URL is not set: set it, or MONGODB_URL_FILE, to the MongoDB that the plants are copied to')
+  }
+  const source = await SqliteSource.open(databaseFile(DATA_DIR))
+  return copyIntoStore(place, { task: 'migrate', source, from: describeStore({ DATA_DIR }), quiet })
+}
+
+async function copyIntoStore (place: StorePlace, copy: Pick<Copy, 'task' | 'source' | 'from' | 'quiet'>): Promise<number> {
+  const signal = interruption()
+  const store = await openStore(place)
+  try {
+    return await runCopy({
+      ...copy,
+      to: describeStore(place),
+      target: tally => new StoreTarget(store, tally, signal),
+      signal
+    })
+  } finally {
+    await store.close?.()
+  }
+}
+
+async function openStore (place: StorePlace): Promise<PlantStore> {
+  const store = await createStore({ ...place, STORE_TIMEOUT })
+  try {
+    await store.open?.()
+    // Each plant waits for a locked database file; an unreachable MongoDB is more likely a wrong URL.
+    if (place.MONGODB_URL !== undefined) await store.ready?.()
+    return store
+  } catch (error) {
+    await store.close?.()
+    throw place.MONGODB_URL === undefined ? error : new TransferFault(messageOf(error))
+  }
+}

@@ -1,0 +1,29 @@
+import { ApiError } from '../http/errors.js'
+import { parseBody } from '../http/json-body.js'
+import { validatePlant } from '../http/validation.js'
+import type { NewPlant } from '../stores/plant-store.js'
+
+/** Formats a plant as a line of NDJSON with its newline: the id exactly, a tag only if there is one. */
+export function formatPlantLine ({ id, name, tag }: NewPlant): string {
+  return tag === undefined
+    ? `{"id":${id},"name":${JSON.stringify(name)}}\n`
+    : `{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}\n`
+}
+
+/** Parses a line as `POST /plants` parses its body; returns the plant, or why it is not a plant. */
+export function parsePlantLine (line: Buffer): NewPlant | string {
+  let result
+  try {
+    result = validatePlant(parseBody(line))
+  } catch (error) {
+    if (error instanceof ApiError) return ofLine(error)
+    throw error
+  }
+  if ('error' in result) return ofLine(result.error)
+  const { id, name, tag } = result.value
+  return tag === undefined ? { id, name } : { id, name, tag }
+}
+
+function ofLine ({ message }: ApiError): string {
+  return message.replace('The body', 'it')
+}

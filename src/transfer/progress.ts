@@ -1,0 +1,82 @@
+const BAR_WIDTH = 30
+const NARROWEST_BAR = 8
+/** Milliseconds between updates: on a terminal, and otherwise. */
+const REDRAW_MS = 100
+const LINE_MS = 5_000
+
+/** The stream to write to: `process.stderr`, or a test's own. */
+export interface ProgressOutput {
+  isTTY?: boolean
+  columns?: number
+  write (text: string): unknown
+}
+
+/** The state of a command. */
+export interface ProgressState {
+  /** From 0 to 1; undefined if unknown. */
+  part: number | undefined
+  /** What has been done so far, for people. */
+  done: string
+}
+
+/** Shows the progress of a command: on a terminal a bar as wide as it is, otherwise a line every five seconds. */
+export class Progress {
+  readonly #output: ProgressOutput
+  readonly #task: string
+  readonly #quiet: boolean
+  readonly #now: () => number
+  #last: number
+  #hasBar = false
+
+  /** @param now a clock, in milliseconds */
+  constructor (
+    output: ProgressOutput, task: string,
+    { quiet, now = () => performance.now() }: { quiet: boolean, now?: () => number }
+  ) {
+    this.#output = output
+    this.#task = task
+    this.#quiet = quiet
+    this.#now = now
+    this.#last = now()
+  }
+
+  /** Shows the state if an update is due; only then is `state` called. */
+  update (state: () => ProgressState): void {
+    const now = this.#now()
+    if (this.#quiet || now - this.#last < (this.#output.isTTY ? REDRAW_MS : LINE_MS)) return
+    this.#last = now
+    this.#show(state())
+  }
+
+  /** Shows the last state, and ends the line. */
+  end (state: ProgressState): void {
+    if (this.#quiet) return
+    this.#show(state)
+    if (this.#hasBar) this.#output.write('\n')
+    this.#hasBar = false
+  }
+
+  /** Writes a line above the bar, even with `--quiet`. */
+  line (text: string): void {
+    this.#output.write(`${this.#hasBar ? '\r\x1b[K' : ''}${text}\n`)
+  }
+
+  #show ({ part, done }: ProgressState): void {
+    const text = part === undefined ? done : `${Math.floor(part * 100)} %, ${done}`
+    if (!this.#output.isTTY) {
+      this.#output.write(`${this.#task}: ${text}\n`)
+      return
+    }
+    this.#hasBar = true
+    this.#output.write(`\r${fitted(this.#task, part, text, this.#output.columns || 80)}\x1b[K`)
+  }
+}
+
+/** Formats a line that leaves the last column free, after which some terminals wrap. */
+function fitted (task: string, part: number | undefined, text: string, columns: number): string {
+  const room = columns - 1
+  const width = Math.min(BAR_WIDTH, room - `${task} [] ${text}`.length)
+  if (part === undefined || width < NARROWEST_BAR) return `${task} ${text}`.slice(0, room)
+  const full = Math.floor(part * width)
+  return `${task} [${'#'.repeat(full)}${'-'.repeat(width - full)}] ${text}`
+}

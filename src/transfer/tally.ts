@@ -1,0 +1,59 @@
+import type { InvalidEntry } from './plant-source.js'
+
+/** The most problems that are named; further ones are only counted. */
+const MOST_NAMED = 100
+
+/** The outcomes of the plants of a transfer. */
+export class Tally {
+  copied = 0
+  /** The same plant was there already. */
+  alreadyThere = 0
+  #inConflict = 0
+  #invalid = 0
+  #named = 0
+  readonly #report: (line: string) => void
+
+  /** @param report called with a line for each of the first 100 plants that are not copied */
+  constructor (report: (line: string) => void) {
+    this.#report = report
+  }
+
+  /** Counts an entry of the source that is not a plant, or that the target can never take. */
+  invalid (entry: InvalidEntry): void {
+    this.#invalid++
+    this.#name(entry)
+  }
+
+  /** Counts a plant whose id another plant has. */
+  inConflict (entry: InvalidEntry): void {
+    this.#inConflict++
+    this.#name(entry)
+  }
+
+  #name ({ place, reason }: InvalidEntry): void {
+    if (this.#named === MOST_NAMED) return
+    this.#named++
+    // The content of a file must not send control characters to a terminal.
+    this.#report(`${place}: ${reason}`.replace(/\p{Cc}/gu, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`))
+  }
+
+  get done (): number {
+    return this.copied + this.alreadyThere + this.left
+  }
+
+  /** Plants that are not in the target. */
+  get left (): number {
+    return this.#inConflict + this.#invalid
+  }
+
+  /** How many of those were not named. */
+  get unnamed (): number {
+    return this.left - this.#named
+  }
+
+  /** Formats the counts in a line: those of an export, or those of a copy into a store. */
+  summary (verb: 'exported' | 'copied'): string {
+    if (verb === 'exported') return `exported ${this.copied}, invalid ${this.#invalid}`
+    return `copied ${this.copied}, already there ${this.alreadyThere}, in conflict ${this.#inConflict}, invalid ${this.#invalid}`
+  }
+}

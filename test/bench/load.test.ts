@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { startGenerator } from '../../bench/load/generator.js'
+import { jobFor, plantOf, send, testServer } from './test-server.js'
+
+const generator = startGenerator()
+t.teardown(generator.stop)
+
+for (const [name, how] of [['closed', {}], ['open', { rate: 200 }]] as const) {
+  t.test(`one unexpected status fails a run of the ${name} loop`, async t => {
+    let requests = 0
+    const url = await testServer(t, (body, response) => send(response, ++requests === 60 ? 503 : 200, plantOf(body)))
+    await t.rejects(generator.run(jobFor(url, how)), { message: /status 503 .* expected 200/ })
+  })
+
+  t.test(`one wrong body fails a run of the ${name} loop`, async t => {
+    let requests = 0
+    const url = await testServer(t, (body, response) => send(response, 200, ++requests === 60 ? '{"name":"another plant"}' : plantOf(body)))
+    await t.rejects(generator.run(jobFor(url, how)), { message: /"another plant"/ })
+  })
+
+  t.test(`a refused connection fails a run of the ${name} loop`, async t => {
+    await t.rejects(generator.run(jobFor('http://127.0.0.1:1', how)), { message: /ECONNREFUSED/ })
+  })
+
+  t.test(`the ${name} loop measures a known delay`, async t => {
+    const url = await testServer(t, (body, response) => setTimeout(() => send(response, 200, plantOf(body)), 100))
+    const { latency, answers, perSecond, acknowledged } = await generator.run(jobFor(url, { duration: 1, ...('rate' in how ? { rate: 20 } : {}) }))
+    t.ok(latency !== undefined && latency.p50 >= 99_000 && latency.p50 < 600_000, `p50 ${latency?.p50}`)
+    t.equal(perSecond, answers)
+    t.ok(answers > 4 && answers <= 44 && acknowledged >= answers, `${answers} answers of ${acknowledged}`)
+  })
+}
+
+t.test('a connection that the server cuts fails a run of the open loop', async t => {
+  let requests = 0
+  const url = await testServer(t, (body, response) => {
+    if (++requests === 60) response.socket?.destroy()
+    else send(response, 200, plantOf(body))
+  })
+  await t.rejects(generator.run(jobFor(url, { rate: 200 })), { message: /closed a connection|ECONNRESET/ })
+})
+
+t.test('a stall shows in every start of an open loop that it delayed, and in a closed loop once for each connection', async t => {
+  let stallEndsAt = 0
+  const url = await testServer(t, (body, response) => {
+    // From 0.4 s on, nothing is answered for a second.
+    stallEndsAt ||= Date.now() + 1400
+    const until = Date.now() > stallEndsAt - 1000 ? stallEndsAt - Date.now() : 0
+    setTimeout(() => send(response, 200, plantOf(body)), Math.max(0, until))
+  })
+  const open = await generator.run(jobFor(url, { rate: 200, duration: 2 }))
+  t.ok(open.latency !== undefined && open.latency.p50 < open.latency.p99 && open.latency.p99 > 900_000, `open loop: p99 ${open.latency?.p99}`)
+  stallEndsAt = 0
+  const closed = await generator.run(jobFor(url, { duration: 2 }))
+  t.ok(closed.latency !== undefined && closed.latency.max > 500_000 && closed.latency.p99 < 500_000, `closed loop: p99 ${closed.latency?.p99}, max ${closed.latency?.max}`)
+})
+
+t.test('what a server never answers counts in the open loop with its age', async t => {
+  let requests = 0
+  const url = await testServer(t, (body, response) => {
+    if (requests++ < 20) send(response, 200, plantOf(body))
+  })
+  const { latency, answers } = await generator.run(jobFor(url, { rate: 100, duration: 0.5 }))
+  t.ok(answers <= 20, `${answers} answers`)
+  t.ok(latency !== undefined && latency.p50 > 1_000_000, `p50 ${latency?.p50}`)
+})
+
+t.test('every connection that was asked for is used, each for one request at a time', async t => {
+  let atOnce = 0
+  let most = 0
+  const url = await testServer(t, async (body, response) => {
+    most = Math.max(most, ++atOnce)
+    await sleep(50)
+    atOnce--
+    send(response, 200, plantOf(body))
+  })
+  await generator.run(jobFor(url, { connections: 5 }))
+  t.equal(most, 5)
+  while (atOnce > 0) await sleep(10) // eslint-disable-line no-unmodified-loop-condition
+  await generator.run(jobFor(url, { connections: 3, rate: 1000, duration: 0.2 }))
+  t.equal(most, 5)
+})

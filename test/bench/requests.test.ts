@@ -1,0 +1,35 @@
+import t from 'tap'
+import { checkAnswer, createRequests, growingIds, randomIds } from '../../bench/load/requests.js'
+
+t.test('distinct plants in whole requests, with the answer that each deserves', async t => {
+  for (const areRandom of [false, true]) {
+    const next = createRequests('http://127.0.0.1:3000/v1', 'a-token-for-the-bench', areRandom)
+    const ids = new Set<number>()
+    for (let turn = 0; turn < 50; turn++) {
+      const { text, ...expected } = next()
+      const [head = '', body = ''] = text.split('\r\n\r\n')
+      const { id, ...plant } = JSON.parse(body)
+      ids.add(id)
+      t.match(head, /^POST \/v1\/plants HTTP\/1\.1\r\nHost: 127\.0\.0\.1:3000\r\nAuthorization: Bearer a-token-for-the-bench\r\n/)
+      t.equal(Number(/Content-Length: (\d+)/.exec(head)?.[1]), Buffer.byteLength(body))
+      t.strictSame(expected, { status: 200, body: JSON.stringify(plant) })
+    }
+    t.equal(ids.size, 50)
+  }
+})
+
+t.test('ids are distinct, of 16 digits, and exact in JSON.parse', async t => {
+  for (const ids of [growingIds, randomIds]) {
+    const some = Array.from({ length: 1000 }, ids())
+    t.equal(new Set(some).size, 1000)
+    t.ok(some.every(id => id.length === 16 && Number.isSafeInteger(Number(id))))
+  }
+})
+
+t.test('the order of an answer\'s fields is free, its values are not', async t => {
+  const expected = { status: 200, body: '{"name":"Aloe","tag":"a"}' }
+  checkAnswer(expected, 200, '{"tag":"a", "name":"Aloe"}')
+  t.throws(() => checkAnswer(expected, 200, '{"tag":"a"}'))
+  t.throws(() => checkAnswer(expected, 200, 'no JSON'))
+  t.throws(() => checkAnswer({ status: 400, body: /"error":40003\b/ }, 400, '{"error":400031}'))
+})

@@ -1,0 +1,154 @@
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { RawConnection } from '../support/http/raw-connection.js'
+import { closedPort } from '../support/process/lasting-port.js'
+import { startNginx, withNginx } from '../support/process/nginx.js'
+import { launch, startService, testFolder, token } from '../support/process/program.js'
+import { plantsInFile } from '../support/stores/sqlite-file.js'
+
+const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+
+for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+  t.test(`two services restarted in turn by ${signal}: every request behind nginx gets its 200, and its plant is stored once`, withNginx, async t => {
+    const folder = testFolder(t)
+    const ports = [await closedPort(), await closedPort()] as const
+    const start = async (port: number) => {
+      const service = launch(t, { DATA_DIR: folder, ACCESS_TOKENS: token, PORT: String(port) })
+      await service.ready()
+      return service
+    }
+    const services = new Map([[ports[0], await start(ports[0])], [ports[1], await start(ports[1])]])
+    const url = await startNginx(t, [`127.0.0.1:${ports[0]}`, `127.0.0.1:${ports[1]}`])
+    const clients = new PlantClients(overHttp(url, token))
+    const stop = clients.start(16)
+    await sleep(300)
+    for (const port of [...ports, ...ports]) {
+      await services.get(port)?.end(signal)
+      services.set(port, await start(port))
+    }
+    await stop()
+    t.strictSame(Object.keys(clients.counts), ['200'])
+    t.equal(plantsInFile(join(folder, 'plants.db')).size, clients.acknowledged.length)
+  })
+}
+
+t.test('nginx and the service refuse the same bodies and headers, with the same codes', withNginx, async t => {
+  const { address } = await startService(t)
+  const host = address.slice('http://'.length)
+  const url = await startNginx(t, [host, host])
+  const plant = (bytes: number) => JSON.stringify({ id: 1, name: 'x'.repeat(bytes - '{"id":1,"name":""}'.length) })
+  for (const base of [url, address]) {
+    const largest = await fetch(`${base}/plants`, { method: 'POST', headers, body: plant(1_048_576) })
+    t.equal(largest.status, 200, 'a body of BODY_LIMIT bytes')
+    const larger = await fetch(`${base}/plants`, { method: 'POST', headers, body: plant(1_048_577) })
+    t.strictSame([larger.status, await errorOf(larger)], [413, 41301], 'one byte more')
+    const longest = await fetch(`${base}/health/live`, { headers: { long: 'x'.repeat(15_000) } })
+    t.equal(longest.status, 200, 'a header of 15,000 bytes')
+    const longer = await fetch(`${base}/health/live`, { headers: { long: 'x'.repeat(17_000) } })
+    t.strictSame([longer.status, await errorOf(longer)], [431, 43101], 'a header of 17,000 bytes')
+  }
+})
+
+t.test('what nginx refuses itself has the Error shape, and an id of its own', withNginx, async t => {
+  const server = await service(t, (_body, response) => response.end('{}'))
+  const url = await startNginx(t, [server, server])
+  const requests: [number, number, ...string[]][] = [
+    [400, 40000, 'no HTTP', '', ''],
+    [400, 40000, 'GET / HTTP/3.7', 'Host: h', '', ''],
+    [400, 40000, 'GET / HTTP/1.1', '', ''],
+    [400, 40000, 'GET / HTTP/1.1', 'Host: a', 'Host: b', '', ''],
+    [400, 40000, 'POST /plants HTTP/1.1', 'Host: h', 'Transfer-Encoding: chunked', '', 'zz', ''],
+    [400, 40000, 'POST /plants HTTP/1.1', 'Host: h', 'Transfer-Encoding: unknown', '', ''],
+    [404, 40401, 'GET /plant-store-error HTTP/1.1', 'Host: h', '', ''],
+    [405, 40501, 'TRACE /plants HTTP/1.1', 'Host: h', '', ''],
+    [413, 41301, 'POST /plants HTTP/1.1', 'Host: h', 'Content-Length: 1048577', '', ''],
+    [413, 41301, 'POST /elsewhere HTTP/1.1', 'Host: h', 'Content-Length: 1048577', '', ''],
+    [431, 43101, `GET /${'x'.repeat(17_000)} HTTP/1.1`, 'Host: h', '', ''],
+    [431, 43101, 'GET / HTTP/1.1', 'Host: h', `Long: ${'x'.repeat(17_000)}`, '', '']
+  ]
+  const ids = new Set()
+  for (const [status, error, ...lines] of requests) {
+    const connection = await RawConnection.open(t, Number(new URL(url).port))
+    const answer = await connection.write(...lines).answer()
+    const { message, ...rest } = JSON.parse(answer.body)
+    t.strictSame([answer.status, rest, typeof message], [status, { error }, 'string'], (lines[0] as string).slice(0, 40))
+    t.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
+    t.equal(answer.headers.allow, status === 405 ? 'POST' : undefined)
+    t.match(answer.headers['x-request-id'], /^[\da-f]{32}$/)
+    ids.add(answer.headers['x-request-id'])
+  }
+  t.equal(ids.size, requests.length, 'no id stands twice')
+})
+
+t.test('responses reach the client unchanged, with the necessary headers', withNginx, async t => {
+  const seen: (string | undefined)[] = []
+  const server = await service(t, (_body, response) => {
+    const { 'x-request-id': id, 'x-forwarded-for': client } = response.req.headers
+    seen.push(String(id), String(client))
+    response.writeHead(400, { 'content-type': 'application/json', 'x-request-id': id }).end('{"error":40003,"message":"name must be a string"}')
+  })
+  const url = await startNginx(t, [server, server])
+  const answer = await fetch(`${url}/plants`, { method: 'POST', headers: { ...headers, 'x-request-id': 'spoofed', 'x-forwarded-for': '192.0.2.1' }, body: '{}' })
+  t.strictSame([answer.status, await answer.json()], [400, { error: 40003, message: 'name must be a string' }])
+  t.strictSame(seen, [answer.headers.get('x-request-id'), '127.0.0.1'], 'what a client claims is replaced')
+  t.match(seen[0], /^[\da-f]{32}$/)
+})
+
+t.test('when both services fail, the response is truthful', withNginx, async t => {
+  const refusal = (response: ServerResponse) => response.writeHead(503, { 'retry-after': '7', 'content-type': 'application/json' }).end('{"error":50301,"message":"as it was sent"}')
+  // Each server does what the body says, the first letter for the first server that is asked, and so on.
+  let asked = 0
+  const act = (body: string, response: ServerResponse) => {
+    const what = body[asked++]
+    if (what === 'd') response.req.socket.destroy()
+    else if (what === '3') refusal(response)
+    else response.end('{}')
+  }
+  const url = await startNginx(t, [await service(t, act), await service(t, act)])
+  const send = async (body: string) => {
+    asked = 0
+    const answer = await fetch(`${url}/plants`, { method: 'POST', headers, body })
+    return [answer.status, await errorOf(answer), answer.headers.get('retry-after')]
+  }
+  t.strictSame(await send('d2'), [200, undefined, null], 'one failed, the other stored')
+  t.strictSame(await send('32'), [200, undefined, null], 'one refused, the other stored')
+  t.strictSame(await send('33'), [503, 50301, '7'], 'both refused: not stored')
+  t.strictSame(await send('d333'), [504, 50401, null], 'one failed, the other refused: the first may have stored')
+  t.strictSame(await send('3d33'), [504, 50401, null], 'the same the other way round')
+  t.strictSame(await send('ddd2'), [200, undefined, null], 'both failed, and one has recovered')
+  t.strictSame(await send('ddddd'), [504, 50401, null], 'both failed')
+})
+
+t.test('with no service there, the answer is 504, 50401', withNginx, async t => {
+  const url = await startNginx(t, [`127.0.0.1:${await closedPort()}`, `127.0.0.1:${await closedPort()}`])
+  for (const path of ['/plants', '/health/ready']) {
+    const answer = await fetch(url + path, { method: 'POST', headers, body: '{}' })
+    t.strictSame([answer.status, await errorOf(answer)], [504, 50401])
+  }
+})
+
+/** A server that hands over each body with its response; its address. */
+async function service (t: Test, respond: (body: string, response: ServerResponse) => void): Promise<string> {
+  const server: Server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request.setEncoding('utf8')) body += chunk
+    respond(body, response)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return `127.0.0.1:${port}`
+}
+
+async function errorOf (answer: Response): Promise<unknown> {
+  const { error } = await answer.json() as { error?: number }
+  return error
+}

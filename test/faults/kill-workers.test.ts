@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { childrenOf, create, startService } from '../support/process/program.js'
+import { openSqlite } from '../support/stores/sqlite-file.js'
+import { killWorkers } from './kill-workers.js'
+
+/** Stops a worker between two transactions: one that is stopped with the lock of the database would stop the others. */
+async function stopIdle (pid: number, folder: string): Promise<void> {
+  const database = openSqlite(join(folder, 'plants.db'))
+  for (;;) {
+    process.kill(pid, 'SIGSTOP')
+    while (!/^State:\tT/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))) await sleep(5)
+    try {
+      database.exec('BEGIN IMMEDIATE')
+      break
+    } catch {
+      process.kill(pid, 'SIGCONT')
+      await sleep(100)
+    }
+  }
+  database.exec('ROLLBACK')
+  database.close()
+}
+
+// Two of the tests spend their time waiting.
+t.jobs = 3
+
+t.test('60 workers killed under load: each request gets a 200 or a closed connection, and none is refused', { buffered: true, timeout: 240_000 }, async t => {
+  const { keepAlive, reconnecting, exits } = await killWorkers(t, { times: 60 })
+  t.equal(exits, 60)
+  for (const counts of [keepAlive, reconnecting]) t.strictSame(Object.keys(counts), ['200', 'cut'])
+})
+
+t.test('a stopped worker is killed and replaced; until then the others serve', { buffered: true, skip: process.platform !== 'linux' && 'needs /proc' }, async t => {
+  const service = await startService(t, { WORKERS: '2' })
+  const [stopped] = childrenOf(service.pid) as [number]
+  await stopIdle(stopped, service.folder)
+  const responses = await Promise.all(Array.from({ length: 20 }, async () => create(service.address)))
+  t.strictSame(responses.map(({ status }) => status), responses.map(() => 200))
+  t.match(await service.logged('a worker does not respond', 1, 60_000), { level: 50, worker: stopped })
+  t.match(await service.logged('a worker exited', 1, 60_000), { worker: stopped, reason: 'SIGKILL' })
+  await service.logged('a worker was replaced', 1, 60_000)
+  t.notOk(childrenOf(service.pid).includes(stopped))
+  t.equal((await service.end('SIGTERM')).code, 0)
+})
+
+t.test('a service that was paused as a whole keeps its workers, even beyond the timeout of heartbeats', { buffered: true }, async t => {
+  const service = await startService(t, { WORKERS: '2' })
+  const workers = childrenOf(service.pid)
+  const all = [service.pid, ...workers]
+  for (const pid of all) process.kill(pid, 'SIGSTOP')
+  await sleep(17_000)
+  for (const pid of all) process.kill(pid, 'SIGCONT')
+  // Two checks.
+  await sleep(2_500)
+  t.strictSame(childrenOf(service.pid), workers)
+  t.equal((await create(service.address)).status, 200)
+  t.equal((await service.end('SIGTERM')).code, 0)
+  t.notMatch(service.stdout, /a worker/)
+})

@@ -1,0 +1,32 @@
+import t from 'tap'
+import { lost } from '../support/http/plant-clients.js'
+import { withCompiler } from '../support/process/failing-calls.js'
+import { runPowered } from '../support/process/power-cut.js'
+import { plantsInFile } from '../support/stores/sqlite-file.js'
+
+t.test('after a cut of the power at any write or sync, every plant that was acknowledged is there', withCompiler, async t => {
+  let acknowledged = 0
+  let cuts = 0
+  for (const at of [10, 40, 9_000, ...Array.from({ length: 5 }, () => 8_300 + Math.floor(Math.random() * 8_000))]) {
+    const { clients, program, path } = await runPowered(t, { POWER_CUT_AT: String(at) }, 120_000)
+    const { code } = await program.ended
+    if (code === 137) cuts++
+    acknowledged += clients.acknowledged.length
+    t.strictSame(lost(clients.sent, clients.acknowledged.length > 0 ? plantsInFile(path) : new Map()), [],
+      `cut before operation ${at}: 0 of ${clients.acknowledged.length} are lost`)
+  }
+  t.equal(cuts, 8, 'each was cut')
+  t.ok(acknowledged > 1_000, `${acknowledged} acknowledged`)
+})
+
+t.test('on a disk that only says that it syncs, the same proof fails', withCompiler, async t => {
+  const { clients, path } = await runPowered(t, { POWER_CUT_AT: '15000', POWER_LIES: '1' }, 120_000)
+  t.ok(clients.acknowledged.length > 100)
+  let stored = new Map<bigint, Record<string, unknown>>()
+  try {
+    stored = plantsInFile(path)
+  } catch {
+    // There may be no table.
+  }
+  t.ok(lost(clients.sent, stored).length > 100)
+})

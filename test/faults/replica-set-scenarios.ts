@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MongoClient, type Collection } from 'mongodb'
+import type { Test } from 'tap'
+import { mongoPlantStore } from '../../src/stores/mongo/mongo-plant-store.js'
+import { buildService, type Service } from '../support/http/service.js'
+import type { Cue } from '../support/scripted-mongodb/cue.js'
+import { answer, closeBeforeStoring, delay, writeConcernError, writeErrors } from '../support/scripted-mongodb/cues.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
+import type { FailCommand, ReplicaSet } from '../support/stores/replica-set.js'
+
+type Plants = Collection<{ _id: bigint, name: string }>
+
+/** A replica set on which the same faults happen, scripted or real. */
+export interface Stage {
+  url: string
+  plants: Plants
+  /** Both forms of one fault. */
+  fail: (command: 'insert' | 'find', data: FailCommand, cue: Cue, times: number | 'always') => Promise<void>
+  stopReplication: (stop: boolean) => Promise<void>
+  stepDown: () => Promise<void>
+  killPrimary: () => Promise<void>
+  /** Documents with this name are refused by a validator. */
+  refuse: (name: string) => Promise<void>
+  recover: () => Promise<void>
+}
+
+/** A fault that a scripted and a real replica set can both have, and the responses. */
+export interface Scenario {
+  name: string
+  /** What is there before. */
+  there?: { id: number, name: string }[]
+  fault: (stage: Stage) => Promise<void>
+  /** While the create requests are pending. */
+  during?: (stage: Stage) => Promise<void>
+  /** Of plants 1, 2, 3 … that are created at once. */
+  statuses: number[]
+  /** Of the same, sent again when all is well; 200 for all by default. */
+  again?: number[]
+  storeTimeout?: number
+}
+
+const NO_WRITES = ['RetryableWriteError', 'NoWritesPerformed']
+
+const fails = (code: number, times: number | 'always', errorLabels?: string[]) => async ({ fail }: Stage) => {
+  await fail('insert', { errorCode: code, ...(errorLabels && { errorLabels }) }, answer({ code, ...(errorLabels && { labels: errorLabels }) }), times)
+}
+const cannotBeRead = (code: number, times: number | 'always') => async ({ fail }: Stage) => {
+  await fail('find', { errorCode: code }, answer({ code }), times)
+}
+const writeConcernFails = (code: number, times: number | 'always') => async ({ fail }: Stage) => {
+  await fail('insert', { writeConcernError: { code, errmsg: 'scripted' } }, writeConcernError({ code, majority: true }), times)
+}
+const closes = (times: number | 'always') => async ({ fail }: Stage) => { await fail('insert', { closeConnection: true }, closeBeforeStoring(), times) }
+const blocks = (ms: number, times: number | 'always') => async ({ fail }: Stage) => {
+  await fail('insert', { blockConnection: true, blockTimeMS: ms }, delay(ms), times)
+}
+
+export const scenarios: Scenario[] = [
+  { name: 'nothing is wrong', fault: async () => {}, statuses: [200, 200, 200] },
+  { name: 'the same plant is there', there: [{ id: 1, name: 'plant 1' }], fault: async () => {}, statuses: [200, 200] },
+  { name: 'another plant is there', there: [{ id: 2, name: 'other' }], fault: async () => {}, statuses: [200, 400, 200], again: [200, 400, 200] },
+  { name: 'the connection closes once', fault: closes(1), statuses: [200, 200] },
+  { name: 'the connection closes each time', fault: closes('always'), statuses: [504, 504] },
+  ...[91, 189, 10107, 11600, 11602, 13435].map(code => ({ name: `error ${code} once`, fault: fails(code, 1), statuses: [200, 200] })),
+  { name: 'error 11600 each time, without a label that says what was written', fault: fails(11600, 'always'), statuses: [504] },
+  { name: 'error 112 each time, with NoWritesPerformed', fault: fails(112, 'always', NO_WRITES), statuses: [503, 503] },
+  { name: 'no right to write', fault: fails(13, 'always'), statuses: [503, 503], storeTimeout: 60_000 },
+  { name: 'a validator refuses one plant', fault: async ({ refuse }) => await refuse('plant 2'), statuses: [200, 503, 200], again: [200, 503, 200], storeTimeout: 60_000 },
+  { name: 'write concern error 64 once', fault: writeConcernFails(64, 1), statuses: [200, 200] },
+  { name: 'write concern error 91 three times', fault: writeConcernFails(91, 3), statuses: [200, 200] },
+  { name: 'the insert is held up for half a second', fault: blocks(500, 1), statuses: [200, 200] },
+  { name: 'every insert is held up for longer than the client waits', fault: blocks(2_500, 'always'), statuses: [504, 504] },
+  { name: 'what is there cannot be read once', there: [{ id: 1, name: 'plant 1' }], fault: cannotBeRead(11600, 1), statuses: [200, 200] },
+  { name: 'what is there can never be read', there: [{ id: 1, name: 'plant 1' }], fault: cannotBeRead(134, 'always'), statuses: [504, 200] },
+  { name: 'replication stops', fault: async ({ stopReplication }) => await stopReplication(true), statuses: [504, 504] },
+  {
+    name: 'replication stops for half a second',
+    fault: async ({ stopReplication }) => await stopReplication(true),
+    during: async ({ stopReplication }) => { await sleep(500); await stopReplication(false) },
+    statuses: [200, 200]
+  },
+  { name: 'the primary steps down', fault: async ({ stepDown }) => await stepDown(), statuses: [200, 200], storeTimeout: 60_000 },
+  { name: 'the primary is killed', fault: async ({ killPrimary }) => await killPrimary(), statuses: [200, 200], storeTimeout: 60_000 }
+]
+
+/** Plays a scenario, and checks that what was acknowledged is there and what was refused is not. */
+export async function play (
+  t: Test,
+  stage: Stage,
+  { there = [], fault, during, statuses, again = statuses.map(() => 200), storeTimeout }: Scenario
+): Promise<void> {
+  const timeout = storeTimeout ?? (statuses.includes(504) || statuses.includes(503) ? 2_000 : 20_000)
+  const service = await buildService(t, mongoPlantStore({ url: stage.url, storeTimeout: timeout }), {
+    STORE_TIMEOUT: timeout
+  })
+  await service.health.fault()
+  if (there.length > 0) await stage.plants.insertMany(there.map(({ id, name }) => ({ _id: BigInt(id), name })), { writeConcern: { w: 'majority' } })
+  await fault(stage)
+  const [answers] = await Promise.all([createAll(service, statuses.length), during?.(stage)])
+  t.strictSame(answers, statuses, 'the responses')
+
+  await stage.recover()
+  while (await service.health.fault() !== undefined) await sleep(50)
+  // Longer than an insert is held up.
+  await sleep(Math.min(timeout, 2_500))
+  const stored = new Set((await stage.plants.find({}, { readConcern: 'majority', promoteLongs: true }).toArray()).map(({ _id, name }) => `${_id} ${name}`))
+  answers.forEach((status, i) => {
+    const isThere = stored.has(`${i + 1} plant ${i + 1}`)
+    if (status === 200) t.ok(isThere, `plant ${i + 1} was acknowledged, and is there`)
+    if (status === 503) t.notOk(isThere, `plant ${i + 1} was refused, and is not`)
+  })
+  t.strictSame(await createAll(service, statuses.length), again, 'sent again')
+}
+
+async function createAll (service: Service, count: number): Promise<number[]> {
+  return await Promise.all(Array.from({ length: count }, async (_, i) => (await service.create({ id: i + 1, name: `plant ${i + 1}` })).statusCode))
+}
+
+export async function scriptedStage (t: Test): Promise<Stage> {
+  const mongo = await ScriptedMongo.start(t)
+  const client = new MongoClient(mongo.url)
+  t.teardown(() => client.close())
+  let refused: string | undefined
+  const refuse = async (name: string) => {
+    refused = name
+    mongo.on('insert', (scene, perform) => {
+      const at = scene.request.documents.flatMap((document, index) => document['name'] === name ? [index] : [])
+      return writeErrors({ at, code: 121 })(scene, perform)
+    }, times('always'))
+  }
+  const times = (count: number | 'always') => ({ times: count === 'always' ? 1_000_000 : count })
+  return {
+    url: mongo.url,
+    plants: client.db('plant_store').collection('plants'),
+    fail: async (command, _data, cue, count) => { mongo.on(command, cue, times(count)) },
+    stopReplication: async stop => stop ? mongo.pauseReplication() : mongo.resumeReplication(),
+    stepDown: async () => { mongo.stepDown({ electAfter: 500 }) },
+    async killPrimary () {
+      await mongo.primary?.stop()
+      mongo.elect()
+    },
+    refuse,
+    async recover () {
+      mongo.clearCues()
+      // A validator is no fault, and stays.
+      if (refused !== undefined) await refuse(refused)
+      mongo.resumeReplication()
+      await mongo.start()
+    }
+  }
+}
+
+export async function realStage (t: Test, set: ReplicaSet): Promise<Stage> {
+  const database = `plant_store_test_${randomBytes(6).toString('hex')}`
+  const client = new MongoClient(set.url(database))
+  t.teardown(async () => {
+    await set.recover()
+    await client.db().dropDatabase()
+    await client.close()
+  })
+  return {
+    url: set.url(database),
+    plants: client.db().collection('plants'),
+    fail: async (command, data, _cue, times) => await set.failCommand(command, data, times),
+    stopReplication: async stop => await set.stopReplication(stop),
+    stepDown: async () => await set.stepDown(),
+    killPrimary: async () => await set.killPrimary(),
+    refuse: async name => { await client.db().createCollection('plants', { validator: { name: { $ne: name } } }) },
+    recover: async () => await set.recover()
+  }
+}

@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { b64token, BearerTokens } from '../../src/http/bearer-tokens.js'
+
+const anyToken = fc.stringMatching(/^[A-Za-z0-9\-._~+/]{1,40}={0,3}$/)
+
+t.test('each of the tokens is accepted, in any order, again and again', async t => {
+  const { accepts } = new BearerTokens(['first-token', 'a-second-and-longer-token', '3'])
+  for (const token of ['3', 'a-second-and-longer-token', 'first-token', '3']) t.equal(accepts(token), true, token)
+})
+
+t.test('any other token is refused', async t => {
+  const { accepts } = new BearerTokens(['first-token', 'second-longer-token'])
+  for (const token of [
+    '', 'f', 'first-toke', 'first-token-', 'first-tokem', 'First-token', 'irst-token', 'second-longer-token-and-more', 'first-token='
+  ]) t.equal(accepts(token), false, JSON.stringify(token))
+})
+
+t.test('nothing of the previous token is left', async t => {
+  const { accepts } = new BearerTokens(['token', 'tokenlonger'])
+  t.equal(accepts('tokenlonger'), true)
+  t.equal(accepts('token'), true)
+  t.equal(accepts('tokenlonge'), false)
+})
+
+t.test('a token is accepted if and only if it is in the set', async () => {
+  fc.assert(fc.property(fc.array(anyToken, { minLength: 1, maxLength: 5 }), anyToken, (tokens, token) => {
+    const { accepts } = new BearerTokens(tokens)
+    return tokens.every(accepts) && accepts(token) === tokens.includes(token)
+  }))
+})
+
+t.test('an empty or invalid set is refused, and the message contains no token', async t => {
+  t.throws(() => new BearerTokens([]), new TypeError('there must be at least one access token'))
+  for (const wrong of ['with space', 'ünïcode', '', '=', 'a=b', 'new\nline', 'comma,token', 'nul\0']) {
+    t.throws(() => new BearerTokens(['fine', wrong]), { name: 'TypeError', message: /^access token 2 of 2 is not a b64token \(RFC 6750, section 2\.1\)/ })
+  }
+  t.throws(() => new BearerTokens([12 as unknown as string]), { name: 'TypeError', message: /^access token 1 of 1/ })
+  t.throws(() => new BearerTokens(['se cret']), { message: /^((?!se cret).)*$/ })
+})
+
+t.test('a b64token is what RFC 6750 says', async t => {
+  for (const token of ['a', 'AZaz09-._~+/', 'abc=', 'abc==']) t.match(token, b64token, token)
+  for (const token of ['', '=', '==', 'a b', 'a=b', 'a,b', 'ä', 'a\n']) t.notMatch(token, b64token, JSON.stringify(token))
+})

@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type PlantStore } from '../../src/stores/plant-store.js'
+import { answersError, answersPlant, buildService, TOKEN } from '../support/http/service.js'
+
+const PLANT = { id: 1, name: 'a name that no log may hold', tag: 'a tag that no log may hold' }
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+
+/** A store whose requests stay pending until the test settles them. */
+function waitingStore () {
+  const waiting: { resolve: (outcome: CreateOutcome) => void, reject: (reason: unknown) => void }[] = []
+  const store: PlantStore = { create: () => new Promise((resolve, reject) => { waiting.push({ resolve, reject }) }) }
+  return { store, waiting }
+}
+
+function checkLog (t: Test, log: string[], level: number, statusCode: number, message: string): void {
+  t.equal(log.length, 1)
+  const line = JSON.parse(log[0] as string)
+  t.match(line, { level, statusCode, reqId: String, err: { message } })
+  t.notMatch(log[0], /no log may hold/)
+  t.notOk(log.join().includes(TOKEN))
+}
+
+t.test('any other error of a store is 500, 50001, without inner detail; the log has it', async t => {
+  const faults: Record<string, PlantStore['create']> = {
+    'a rejection': async () => { throw new TypeError('secret detail') },
+    'a throw': () => { throw new TypeError('secret detail') },
+    'an error with a status': async () => { throw Object.assign(new Error('secret detail'), { statusCode: 200, code: 'FST_ERR_BAD_URL' }) },
+    'an error with validation': async () => { throw Object.assign(new Error('secret detail'), { validation: [{ instancePath: '/id' }] }) }
+  }
+  for (const [name, create] of Object.entries(faults)) {
+    await t.test(name, async t => {
+      const service = await buildService(t, { create })
+      const response = await service.create(PLANT, { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` })
+      answersError(t, response, 50001, /^The service failed and the plant may have been stored: retrying the same plant is safe$/)
+      t.notMatch(response.body, /secret/)
+      t.notOk('retry-after' in response.headers)
+      checkLog(t, service.log, 50, 500, 'secret detail')
+      t.equal(JSON.parse(service.log[0] as string).traceId, TRACE)
+    })
+  }
+})
+
+t.test('a store that throws no error is 500 too', async t => {
+  for (const thrown of [undefined, null, 'secret detail', 42]) {
+    const { create } = await buildService(t, { create: async () => { throw thrown } })
+    const response = await create(PLANT)
+    answersError(t, response, 50001, /^The service failed/, String(thrown))
+    t.notMatch(response.body, /secret/)
+  }
+})
+
+t.test('PlantNotStored is 503, 50301, with Retry-After', async t => {
+  const { create, log } = await buildService(t, { create: async () => { throw new PlantNotStored('secret detail') } })
+  const response = await create(PLANT)
+  answersError(t, response, 50301, /^The plant is not stored: retry later$/)
+  t.match(response.headers['retry-after'], /^[1-9]\d*$/)
+  checkLog(t, log, 40, 503, 'secret detail')
+})
+
+t.test('PlantPerhapsStored is 504, 50401', async t => {
+  const { create, log } = await buildService(t, { create: async () => { throw new PlantPerhapsStored('secret detail') } })
+  const response = await create(PLANT)
+  answersError(t, response, 50401, /^The plant may have been stored: retry the same plant, which is always safe$/)
+  t.notOk('retry-after' in response.headers)
+  checkLog(t, log, 40, 504, 'secret detail')
+})
+
+t.test('a store that does not respond within STORE_TIMEOUT is 504, 50401, and a later outcome is ignored', async t => {
+  const { store, waiting } = waitingStore()
+  const { create, log } = await buildService(t, store, { STORE_TIMEOUT: 60 })
+  const start = performance.now()
+  const responses = await Promise.all([create(PLANT), create(PLANT), create(PLANT)])
+  const elapsed = performance.now() - start
+  t.ok(elapsed > 55 && elapsed < 5_000, `${elapsed} ms`)
+  for (const response of responses) answersError(t, response, 50401, /^The plant may have been stored/)
+  t.equal(log.length, 3)
+  t.match(JSON.parse(log[0] as string), { err: { message: /did not respond in time/ } })
+
+  waiting[0]?.resolve('stored')
+  waiting[1]?.resolve('taken')
+  waiting[2]?.reject(new Error('too late'))
+  await sleep(5)
+  t.equal(log.length, 3)
+})
+
+t.test('a late outcome does not remove the deadline of another create request', async t => {
+  const { store, waiting } = waitingStore()
+  const { create } = await buildService(t, store, { STORE_TIMEOUT: 1_400 })
+  const first = create(PLANT)
+  await sleep(700)
+  const second = create(PLANT)
+  t.equal((await first).statusCode, 504)
+  waiting[1]?.resolve('stored')
+  t.equal((await second).statusCode, 200)
+  const third = create(PLANT)
+  while (waiting.length < 3) await sleep(1)
+  waiting[0]?.resolve('stored')
+  t.equal((await third).statusCode, 504)
+})
+
+t.test('an invalid trace id is not logged', async t => {
+  const { create, log } = await buildService(t, { create: async () => { throw new PlantNotStored('away') } })
+  const valid = TRACE.replace(/^4/, '0')
+  for (const traceparent of [
+    `x00-${TRACE}-00f067aa0ba902b7-01`, `ff-${TRACE}-00f067aa0ba902b7-01`, `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, `00-${TRACE}-${'0'.repeat(16)}-01`,
+    `00-${TRACE}-00f067aa0ba902b7-01x`, TRACE, `00-${valid}-00f067aa0ba902b7-01`
+  ]) await create(PLANT, { traceparent })
+  t.strictSame(log.map(line => JSON.parse(line).traceId), [...Array(6), valid])
+})
+
+t.test('each create request has its own deadline', async t => {
+  const STORE_TIMEOUT = 1_400
+  const { store, waiting } = waitingStore()
+  const deadlines: number[] = []
+  const { create } = await buildService(t, {
+    create: (plant, deadline) => {
+      t.ok(deadline > performance.now() && deadline <= performance.now() + STORE_TIMEOUT, 'STORE_TIMEOUT from now')
+      deadlines.push(deadline)
+      return store.create(plant, deadline)
+    }
+  }, { STORE_TIMEOUT })
+  const expired: string[] = []
+  const expires = async (name: string, place: number): Promise<void> => {
+    const sent = performance.now()
+    t.equal((await create(PLANT)).statusCode, 504)
+    expired.push(name)
+    const deadline = deadlines[place] ?? 0
+    t.ok(deadline >= sent + STORE_TIMEOUT, 'no earlier than STORE_TIMEOUT after it was sent')
+    t.ok(performance.now() >= deadline - 1, 'and the response not before it')
+  }
+  const first = expires('first', 0)
+  await sleep(700)
+  const second = expires('second', 1)
+  while (waiting.length < 2) await sleep(1)
+  const third = create(PLANT)
+  while (waiting.length < 3) await sleep(1)
+  waiting[2]?.resolve('stored')
+  answersPlant(t, await third, { name: PLANT.name, tag: PLANT.tag })
+  t.strictSame(expired, [], 'a response before the deadline of an earlier request')
+  await Promise.all([first, second])
+  t.strictSame(expired, ['first', 'second'])
+})
+
+t.test('one create request more than QUEUE_LIMIT is 503, 50301, with Retry-After, until there is room again', async t => {
+  const { store, waiting } = waitingStore()
+  const { create, log } = await buildService(t, store, { QUEUE_LIMIT: 2 })
+  const first = create(PLANT)
+  const second = create(PLANT)
+  const refused = await create(PLANT)
+  answersError(t, refused, 50301, /^Too many create requests are pending; the plant is not stored: retry later$/)
+  t.match(refused.headers['retry-after'], /^[1-9]\d*$/)
+  t.equal(waiting.length, 2, 'the store did not get it')
+  t.equal(log.length, 1)
+
+  waiting[0]?.resolve('stored')
+  t.equal((await first).statusCode, 200)
+  const third = create(PLANT)
+  while (waiting.length < 3) await sleep(1)
+  waiting[1]?.resolve('taken')
+  waiting[2]?.resolve('same')
+  answersError(t, await second, 40004, /^Another plant has this id/)
+  t.equal((await third).statusCode, 200)
+})
+
+t.test('a request counts as pending until the store settles it, also after its response', async t => {
+  const { store, waiting } = waitingStore()
+  const { create } = await buildService(t, store, { QUEUE_LIMIT: 1, STORE_TIMEOUT: 700 })
+  answersError(t, await create(PLANT), 50401, /^The plant may/)
+  answersError(t, await create(PLANT), 50301, /^Too many create requests/)
+  waiting[0]?.reject(new PlantNotStored('gave up'))
+  await sleep(5)
+  const again = create(PLANT)
+  while (waiting.length < 2) await sleep(1)
+  waiting[1]?.resolve('stored')
+  t.equal((await again).statusCode, 200)
+})

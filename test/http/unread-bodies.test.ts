@@ -1,0 +1,138 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import plantStore from '../../src/index.js'
+import { forgetfulStore } from '../support/stores/forgetful-store.js'
+import { host, tokens } from '../support/http/hosts.js'
+import { exchange, listen, RawConnection } from '../support/http/raw-connection.js'
+import { buildService, TOKEN } from '../support/http/service.js'
+
+t.jobs = 4
+
+const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`
+const JSON_TYPE = 'Content-Type: application/json'
+const head = (...lines: string[]) => ['POST /plants HTTP/1.1', 'Host: localhost', ...lines, '', ''].join('\r\n')
+const BODY = '{"id":1,"name":"x"}'
+const GOOD = head(AUTHORIZATION, JSON_TYPE, `Content-Length: ${BODY.length}`) + BODY
+
+async function serve (t: Test, configuration = {}) {
+  const store = forgetfulStore()
+  const { app } = await buildService(t, store, configuration)
+  const port = await listen(app)
+  t.teardown(() => app.server.closeAllConnections())
+  return { store, port }
+}
+
+/**
+ * Sends all of a request before it reads anything, as http.client of Python does; returns the response, or the error.
+ */
+async function sendAll (port: number, request: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  let text = ''
+  const closed = new Promise<string>(resolve => {
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(`${error.code}`)).on('close', () => resolve(text))
+  })
+  await Promise.race([closed, new Promise(resolve => { socket.write(request, resolve) })])
+  socket.setEncoding('latin1').on('data', (data: string) => { text += data })
+  return closed
+}
+
+const body = 'x'.repeat(5_000_000)
+const length = `Content-Length: ${body.length}`
+const refused: Record<string, [status: number, request: string]> = {
+  'a body over the limit': [413, head(AUTHORIZATION, JSON_TYPE, length) + body],
+  'a body over the limit, in chunks': [413, `${head(AUTHORIZATION, JSON_TYPE, 'Transfer-Encoding: chunked')}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`],
+  'no credentials': [401, head(JSON_TYPE, length) + body],
+  'an unknown token': [401, head('Authorization: Bearer an-unknown-token', JSON_TYPE, length) + body],
+  'another media type': [415, head(AUTHORIZATION, 'Content-Type: text/plain', length) + body],
+  'an unknown path': [404, head(length).replace('/plants', '/plant') + body],
+  'another method': [405, head(length).replace('POST', 'PUT') + body],
+  'no credentials, from a client that wants the connection closed': [401, head(JSON_TYPE, 'Content-Length: 60000', 'Connection: close') + body.slice(0, 60_000)]
+}
+
+t.test('a client that sends all of a refused body before it reads gets its response', async t => {
+  const { port, store } = await serve(t)
+  for (const [name, [status, request]] of Object.entries(refused)) {
+    const responses = new Set<string>()
+    for (let time = 0; time < 10; time++) responses.add((await sendAll(port, request)).slice(0, 12))
+    t.strictSame([...responses], [`HTTP/1.1 ${status}`], name)
+  }
+  t.strictSame(store.plants, [])
+})
+
+t.test('so it does in a host', async t => {
+  const app = host(t)
+  await app.register(plantStore, { store: forgetfulStore(), tokens })
+  const port = await listen(app)
+  for (const name of ['a body over the limit', 'no credentials', 'another media type'] as const) {
+    const [status, request] = refused[name] ?? [0, '']
+    for (let time = 0; time < 10; time++) t.match(await sendAll(port, request), `HTTP/1.1 ${status}`, name)
+  }
+})
+
+/** Writes chunks for as long as they are taken; returns how many megabytes were. */
+async function sendForever (port: number, request: string): Promise<number> {
+  const socket: Socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {}).resume().write(request)
+  const closed = new Promise(resolve => { socket.once('close', resolve) })
+  const chunk = `100000\r\n${'x'.repeat(0x100000)}\r\n`
+  for (let megabytes = 0; ; megabytes++) {
+    if (socket.destroyed || megabytes === 1_000) return megabytes
+    if (!socket.write(chunk)) await Promise.race([closed, new Promise(resolve => { socket.once('drain', resolve) })])
+  }
+}
+
+t.test('an endless body is cut off', async t => {
+  const { port } = await serve(t)
+  for (const [name, request] of Object.entries({
+    'no credentials': head(JSON_TYPE, 'Transfer-Encoding: chunked'),
+    'over the limit': head(AUTHORIZATION, JSON_TYPE, 'Transfer-Encoding: chunked'),
+    'an unknown path': head('Transfer-Encoding: chunked').replace('/plants', '/'),
+    'a request that takes no body': head('Transfer-Encoding: chunked').replace('POST /plants', 'GET /health/live'),
+    'no HTTP': 'hello\r\n\r\n'
+  })) {
+    const megabytes = await sendForever(port, request)
+    t.ok(megabytes < 100, `${name}: after ${megabytes} MB`)
+  }
+})
+
+t.test('a client that sends nothing more and does not close is cut off after 5 s of silence', async t => {
+  const { port } = await serve(t)
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  t.teardown(() => { socket.destroy() })
+  let reset = false
+  socket.on('error', () => { reset = true }).resume().write(head(JSON_TYPE, length))
+  await once(socket, 'end')
+  await sleep(2_000)
+  socket.write('x')
+  await sleep(500)
+  t.notOk(reset, 'after 2 s it is still read')
+  await sleep(6_500)
+  // The first finds the connection closed, the second gets a response.
+  for (let write = 0; write < 2; write++) {
+    socket.write('x')
+    await sleep(500)
+  }
+  t.ok(reset, 'after 6.5 s of silence it is not')
+})
+
+t.test('after a short unread body the connection stays open', async t => {
+  const { port, store } = await serve(t)
+  const { answers } = await exchange(port, [head(JSON_TYPE, 'Content-Length: 60000'), 'x'.repeat(60_000) + GOOD], { expected: 2 })
+  t.strictSame(answers.map(({ status }) => status), [401, 200])
+  t.equal(store.plants.length, 1)
+})
+
+t.test('what comes behind a longer one, after the response, is not taken for a request', async t => {
+  const { port, store } = await serve(t)
+  for (const [header, rest] of [['Transfer-Encoding: chunked', '0\r\n\r\n'], [length, body]] as const) {
+    const connection = await RawConnection.open(t, port)
+    connection.write(head(JSON_TYPE, header))
+    t.match(await connection.answer(), { status: 401, headers: { connection: 'close' } })
+    connection.write(rest + GOOD)
+    await connection.closed()
+    t.strictSame(connection.answers, [])
+  }
+  t.strictSame(store.plants, [])
+})

@@ -1,0 +1,185 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import ts from 'typescript'
+import { compiledPackage, projectFile } from '../support/process/project.js'
+import { startService, token } from '../support/process/program.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
+import { plantsInFile } from '../support/stores/sqlite-file.js'
+
+/** The fenced blocks of a page. */
+function blocksOf (page: string): { language: string, text: string }[] {
+  return [...readFileSync(projectFile(page), 'utf8').matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, language = '', text = '']) => ({ language, text }))
+}
+const readme = readFileSync(projectFile('README.md'), 'utf8')
+const blocks = blocksOf('README.md')
+const programs = [...blocks, ...blocksOf('docs/embedding.md')].filter(({ language }) => ['ts', 'js'].includes(language)).map(({ text }) => text)
+const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))
+const authorization = 'Bearer an-access-token-of-yours'
+const run = promisify(execFile)
+
+/** The first program of the pages that holds a text. */
+function program (text: string): string {
+  const found = programs.find(program => program.includes(text))
+  if (found === undefined) throw new Error(`no page has a program with ${text}`)
+  return found
+}
+
+/**
+ * Writes a program as it would be compiled, into a folder of its own where `plant-store` is found; returns its path.
+ */
+function compiled (t: Test, code: string): string {
+  const folder = join(compiledPackage, `readme-${process.pid}-${t.name.replace(/\W+/g, '-')}`)
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  mkdirSync(folder, { recursive: true })
+  const path = join(folder, 'host.mjs')
+  writeFileSync(
+    path,
+    ts.transpileModule(code, { compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 } })
+      .outputText
+  )
+  return path
+}
+
+/**
+ * Runs a program of a page in a process of its own: on a free port, with other places, and an `app` where it has none.
+ */
+async function hostOf (t: Test, code: string, places: Record<string, string> = {}) {
+  for (const [place, other] of Object.entries(places)) {
+    if (!code.includes(place)) throw new Error(`${place} is not in\n${code}`)
+    code = code.replace(place, other)
+  }
+  if (!code.includes('const app')) code = `import fastify from 'fastify'\n${code.replace(/^(?=app\.|class |const )/m, 'const app = fastify()\n')}`
+  code = `${code.replace('await app.listen({ port: 3000 })', '')}\nconsole.log(await app.listen({ port: 0 }))`
+  const child = spawn(process.execPath, [compiled(t, code)], { env: { PATH: process.env.PATH }, stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [line] = await once(child.stdout, 'data') as [Buffer]
+  const url = line.toString().trim()
+  return async (path: string, plant: object, headers = { authorization }) => {
+    const answer = await fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(plant) })
+    return [answer.status, await answer.json()]
+  }
+}
+
+const ficus = { id: 1, name: 'Ficus' }
+const stored = [200, { name: 'Ficus' }]
+const unknown = { authorization: 'Bearer somebody-elses-token' }
+
+t.jobs = 3
+
+t.test('the host of a few lines', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  t.ok(program('app.listen').includes('port: 3000'))
+  const send = await hostOf(t, program('app.listen'), { 'plants.db': path })
+  t.strictSame(await send('/v1/plants', ficus), stored)
+  t.match(await send('/v1/plants', ficus, unknown), [401, { error: 40102 }])
+  t.strictSame(plantsInFile(path), new Map([[1n, { name: 'Ficus' }]]))
+})
+
+t.test('a host with accounts of its own', async t => {
+  const send = await hostOf(t, program('accounts'), { 'plants.db': join(t.testdir(), 'plants.db') })
+  t.strictSame(await send('/plants', ficus), stored)
+  t.match(await send('/plants', ficus, unknown), [401, { error: 40102 }])
+})
+
+t.test('a host with MongoDB', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const send = await hostOf(t, program('mongoPlantStore({ client })'), { 'mongodb://127.0.0.1:27017/garden': mongo.urlOf('garden') })
+  t.strictSame(await send('/plants', ficus), stored)
+  t.strictSame(mongo.majority(), new Map([[1n, { name: 'Ficus' }]]))
+})
+
+t.test('a store of one\'s own', async t => {
+  const send = await hostOf(t, program('class ListStore'))
+  t.strictSame(await send('/plants', ficus), stored)
+  t.strictSame(await send('/plants', ficus), stored)
+  t.match(await send('/plants', { ...ficus, tag: 'tree' }), [400, { error: 40004 }])
+})
+
+t.test('its proof, by node:test', async t => {
+  const own = program('class ListStore')
+  const proof = `${own.slice(0, own.indexOf('app.register'))}\n${program('plantStoreContract')}`
+  const { stdout } = await run(process.execPath, ['--test-reporter=tap', compiled(t, proof)], { env: { PATH: process.env.PATH } })
+  t.match(stdout, /^# tests 11$/m)
+  t.match(stdout, /^# fail 0$/m)
+  t.match(stdout, /^# skipped 6$/m)
+})
+
+t.test('a listener on a channel', async t => {
+  const code = program('plant-store:batch:end')
+  const path = compiled(t, `${code}\nimport { sqlitePlantStore } from 'plant-store'
+    const store = sqlitePlantStore({ path: ${JSON.stringify(join(t.testdir(), 'plants.db'))} })
+    await store.create({ id: 1n, name: 'Ficus' }, performance.now() + 10_000)
+    await store.close()`)
+  const { stdout } = await run(process.execPath, [path], { env: { PATH: process.env.PATH } })
+  t.match(stdout, /^1 plants in [\d.]+ ms\n$/)
+})
+
+t.test('a client that keeps all digits of an id, and retries', async t => {
+  const answers = [503, 504, 'cut', 200] as const
+  const bodies: string[] = []
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    bodies.push(Buffer.concat(chunks).toString())
+    const answer = answers[bodies.length - 1] ?? 200
+    if (answer === 'cut') request.socket.destroy()
+    else response.writeHead(answer, answer === 503 ? { 'retry-after': '0' } : {}).end('{"name":"Monstera deliciosa"}')
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => { server.close() })
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const path = compiled(t, `${program('9223372036854775807n')}\n${program('async function createPlant')}
+    const response = await createPlant('http://127.0.0.1:${port}', 'a-token', body)
+    console.log(response.status, await response.text())`)
+  const { stdout } = await run(process.execPath, [path], { env: { PATH: process.env.PATH } })
+  t.equal(stdout, '200 {"name":"Monstera deliciosa"}\n')
+  t.strictSame(bodies, answers.map(() => '{"id":9223372036854775807,"name":"Monstera deliciosa"}'))
+})
+
+t.test('every program of the pages is one of these', async t => {
+  t.equal(programs.length, 9)
+})
+
+t.test('the README has 900 to 1,300 words, and every link of a page leads somewhere', async t => {
+  const words = readme.split(/\s+/).length
+  t.ok(words >= 900 && words <= 1_300, `${words} words`)
+  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...readdirSync(projectFile('docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)]
+  for (const page of pages) {
+    for (const [, target = ''] of readFileSync(projectFile(page), 'utf8').matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue
+      const [file = '', anchor] = target.split('#')
+      const path = file === '' ? page : join(dirname(page), file)
+      if (!t.ok(existsSync(projectFile(path)), `${page}: ${target}`) || anchor === undefined) continue
+      const headings = [...readFileSync(projectFile(path), 'utf8').matchAll(/^#+ (.*)$/gm)]
+      const anchors = headings.map(([, heading = '']) => heading.toLowerCase().replace(/[^\w\- ]/g, '').replaceAll(' ', '-'))
+      t.ok(anchors.includes(anchor), `${page}: ${target}`)
+    }
+  }
+})
+
+t.test('every command of the README exists', async t => {
+  const commands = blocks.filter(({ language }) => language === 'sh').flatMap(({ text }) => text.trim().split('\n'))
+  t.ok(commands.length > 5)
+  for (const command of commands) {
+    if (command === 'npm install plant-store') continue
+    const [, script] = /^npm (?:run )?([a-z:]+)$/.exec(command) ?? []
+    t.ok(/^curl -sS http:/.test(command) || script === 'ci' || Object.hasOwn(scripts, script ?? ''), command)
+  }
+  for (const [, script] of readme.matchAll(/`npm run ([a-z:]+)/g)) t.ok(Object.hasOwn(scripts, script as string), script as string)
+})
+
+t.test('the curl command stores a plant, and shows what the README says', async t => {
+  const { address, folder } = await startService(t)
+  const { text } = blocks.find(({ text }) => text.startsWith('curl')) as { text: string }
+  const answer = blocks.find(({ language }) => language === 'json')?.text.trim()
+  const line = text.replace('http://127.0.0.1:3000', address).replace('<ACCESS_TOKEN>', token)
+  const { stdout } = await run('sh', ['-c', line])
+  t.equal(stdout, answer)
+  t.strictSame(plantsInFile(join(folder, 'plants.db')), new Map([[1n, { name: 'Monstera deliciosa', tag: 'aroid' }]]))
+})

@@ -1,0 +1,18 @@
+import { readdirSync } from 'node:fs'
+import t from 'tap'
+
+/** They run when they are imported; the tests of the process and of the store start them. */
+const entryPoints = ['http/compile-serializers.js', 'service/http/write-openapi.js', 'service/main.js', 'stores/sqlite/sqlite-worker.js']
+
+t.test('every source can be imported, and does nothing then; so that coverage sees those that no test uses', async t => {
+  const src = new URL('../../src/', import.meta.url)
+  const sources = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(path => path.endsWith('.js'))
+  t.ok(sources.length > 20)
+  const before = process.getActiveResourcesInfo().length
+  for (const source of sources) {
+    if (entryPoints.includes(source)) continue
+    const exported = await import(new URL(source, src).href) as object
+    t.type(exported, 'object', source)
+  }
+  t.equal(process.getActiveResourcesInfo().length, before, 'no timer, no socket, no thread')
+})

@@ -1,0 +1,259 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import t from 'tap'
+import plantStore, { memoryPlantStore, PlantNotStored, type PlantStore } from '../../src/index.js'
+import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
+import { listen, RawConnection } from '../support/http/raw-connection.js'
+import { answersError, answersPlant, create, TOKEN } from '../support/http/service.js'
+
+const unusable = (what: string) => (): never => { throw new Error(`the host's ${what} was used`) }
+
+t.test('no parser, validator, serializer or limit of a host changes what a plant is', async t => {
+  const settings: Record<string, FastifyServerOptions> = {
+    ajv: { ajv: { customOptions: { coerceTypes: 'array', removeAdditional: 'all', allErrors: true }, onCreate: unusable('onCreate') } },
+    schemaController: {
+      schemaController: {
+        bucket: () => ({ add: unusable('bucket'), getSchema: unusable('bucket'), getSchemas: () => ({}) }),
+        compilersFactory: { buildValidator: unusable('validator'), buildSerializer: unusable('serializer') }
+      }
+    },
+    genReqId: { genReqId: () => 'the host\'s', requestIdHeader: 'x-id' },
+    bodyLimit: { bodyLimit: 1 },
+    'poisoned keys': { onProtoPoisoning: 'ignore', onConstructorPoisoning: 'ignore' },
+    closing: { return503OnClosing: false }
+  }
+  for (const [name, options] of Object.entries(settings)) {
+    await t.test(name, async t => {
+      const app = host(t, options)
+      await app.register(plantStore, { prefix: '/v1', store: memoryPlantStore(), tokens })
+      await keepsTheContract(t, app, '/v1/plants')
+    })
+  }
+  await t.test('set on the instance', async t => {
+    const app = host(t)
+    app.setValidatorCompiler(() => () => ({ error: new Error('the host\'s validator refuses all') }))
+    app.setSerializerCompiler(() => () => '"the host\'s serializer"')
+    app.setReplySerializer(() => '"the host\'s reply serializer"')
+    app.setSchemaErrorFormatter(unusable('formatter'))
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser('*', (_request, _payload, done) => { done(new Error('the host\'s parser')) })
+    // As @fastify/accepts-serializer does.
+    app.addHook('onRequest', async (_request, reply) => { reply.type('application/yaml').serializer(() => 'the host\'s') })
+    await app.register(plantStore, { prefix: '/v1', store: memoryPlantStore(), tokens })
+    app.post('/own', async () => 'own')
+    await keepsTheContract(t, app, '/v1/plants')
+    t.match((await app.inject({ method: 'POST', url: '/own', payload: {} })).statusCode, 500, 'the host\'s own routes have the host\'s')
+  })
+  await t.test('an onRoute hook that writes to the route\'s schema', async t => {
+    const app = host(t)
+    app.addHook('onRoute', ({ schema }) => { Object.assign(schema ?? {}, { body: { type: 'object', additionalProperties: false }, response: { 200: { type: 'null' } } }) })
+    for (const prefix of ['/a', '/b']) await app.register(plantStore, { prefix, store: memoryPlantStore(), tokens })
+    for (const prefix of ['/a', '/b']) await keepsTheContract(t, app, `${prefix}/plants`)
+  })
+})
+
+t.test('every hook of the host runs, once for each request and in order', async t => {
+  const app = host(t)
+  const called: string[] = []
+  for (const name of ['onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend', 'onError', 'onResponse'] as const) {
+    app.addHook(name as 'onRequest', (...all: unknown[]) => {
+      called.push(name)
+      const done = all.at(-1)
+      if (typeof done === 'function') done()
+    })
+  }
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  const seen = async (response: Promise<unknown>): Promise<string[]> => { await response; return called.splice(0) }
+  t.strictSame(await seen(create(app, '/plants', PLANT)),
+    ['onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend', 'onResponse'])
+  t.strictSame(await seen(create(app, '/plants', { ...PLANT, name: 'Fern' })),
+    ['onRequest', 'preParsing', 'preValidation', 'preHandler', 'onError', 'preSerialization', 'onSend', 'onResponse'])
+  t.strictSame(await seen(create(app, '/plants', '{')), ['onRequest', 'preParsing', 'preValidation', 'onError', 'preSerialization', 'onSend', 'onResponse'])
+  t.strictSame(await seen(create(app, '/plants', PLANT, { authorization: undefined })), ['onRequest', 'onError', 'preSerialization', 'onSend', 'onResponse'])
+})
+
+t.test('what a hook of the host sends goes out as it sent it, and nothing is stored', async t => {
+  for (const hook of ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const) {
+    for (const status of [200, 400, 401, 403, 404, 413, 429, 500, 503, 504]) {
+      const app = host(t)
+      const store = memoryPlantStore()
+      const body = { statusCode: status, error: 'the host\'s', message: 'not here', detail: [1] }
+      app.addHook(hook as 'onRequest', async (_request, reply) => reply.code(status).header('x-host', '1').send(body))
+      await app.register(plantStore, { store, tokens })
+      const response = await create(app, '/plants', PLANT)
+      t.strictSame([response.statusCode, response.headers['x-host'], response.json()], [status, '1', body], `${hook} ${status}`)
+      t.equal(store.plants.size, 0)
+    }
+  }
+})
+
+t.test('an error of a hook goes to the host\'s error handler, or to Fastify\'s', async t => {
+  for (const hook of ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const) {
+    for (const own of [true, false]) {
+      const app = host(t)
+      if (own) app.setErrorHandler((error: Error, _request, reply) => { reply.code(418).send({ host: error.message }) })
+      app.addHook(hook as 'onRequest', async () => { throw Object.assign(new Error('no'), { statusCode: 401, code: 'HOST_NO' }) })
+      await app.register(plantStore, { store: memoryPlantStore(), tokens })
+      const { statusCode, body } = await create(app, '/plants', PLANT)
+      const expected = own ? { host: 'no' } : { statusCode: 401, code: 'HOST_NO', error: 'Unauthorized', message: 'no' }
+      t.strictSame([statusCode, JSON.parse(body)], [own ? 418 : 401, expected], hook)
+    }
+  }
+})
+
+t.test('the host\'s authentication in preHandler also applies', async t => {
+  const app = host(t)
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.headers['x-jwt'] !== 'good') return reply.code(401).send({ error: 'Unauthorized' })
+  })
+  const store = memoryPlantStore()
+  await app.register(plantStore, { store, tokens })
+  t.equal((await create(app, '/plants', PLANT)).statusCode, 401)
+  t.equal(store.plants.size, 0)
+  answersPlant(t, await create(app, '/plants', PLANT, { 'x-jwt': 'good' }), { name: 'Ficus' })
+})
+
+t.test('headers that a hook set are kept, also on a refusal', async t => {
+  const app = host(t)
+  app.addHook('onRequest', async (_request, reply) => { reply.header('set-cookie', ['a=1', 'b=2']).header('x-host', '1') })
+  app.addHook('onSend', async (_request, reply, payload) => {
+    reply.header('etag', '"1"')
+    return payload
+  })
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  for (const body of [PLANT, '{']) {
+    const { headers } = await create(app, '/plants', body)
+    t.strictSame([headers['set-cookie'], headers['x-host'], headers.etag], [['a=1', 'b=2'], '1', '"1"'])
+  }
+})
+
+t.test('a preSerialization hook may change the response, with or without a schema for its shape', async t => {
+  const app = host(t)
+  app.addHook('preSerialization', async (_request, _reply, payload) => ({ data: payload }))
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  t.strictSame((await create(app, '/plants', { ...PLANT, tag: 'tree' })).json(), { data: { name: 'Ficus', tag: 'tree' } })
+  t.match((await create(app, '/plants', '{')).json(), { data: { error: 40002 } })
+})
+
+t.test('what was validated is stored, even if a later hook changes the body', async t => {
+  const app = host(t)
+  app.addHook('onRoute', route => {
+    // Behind any hook of the route, as @fastify/rate-limit puts its own.
+    route.preValidation = [route.preValidation ?? [], async (request: { body: unknown }) => {
+      if (request.body !== undefined && request.body !== null) Object.assign(request.body, { tag: 'before validation' })
+    }].flat()
+  })
+  app.addHook('preHandler', async request => {
+    Object.assign(request.body ?? {}, { id: 7, name: 5 })
+    request.body = { id: 'none' }
+  })
+  const store = memoryPlantStore()
+  await app.register(plantStore, { store, tokens })
+  answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus', tag: 'before validation' })
+  t.strictSame([...store.plants.values()], [{ id: 1n, name: 'Ficus', tag: 'before validation' }])
+})
+
+t.test('a preValidation hook sees the parsed body; a preParsing hook may give another stream', async t => {
+  const { Readable } = await import('node:stream')
+  const app = host(t)
+  const seen: unknown[] = []
+  app.addHook('preValidation', async request => { seen.push(request.body) })
+  app.addHook('preParsing', async (request, _reply, payload) => {
+    if (request.headers['x-broken'] !== undefined) return new Readable({ read () { this.destroy(new Error('broken')) } })
+    return request.headers['x-other'] === undefined ? payload : Readable.from(['{"id":2,', '"name":"Other"}'])
+  })
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
+  answersPlant(t, await create(app, '/plants', PLANT, { 'x-other': '1' }), { name: 'Other' })
+  t.strictSame(seen, [{ id: 1n, name: 'Ficus' }, { id: 2n, name: 'Other' }])
+  t.match((await create(app, '/plants', PLANT, { 'x-broken': '1' })).json(), { statusCode: 500, message: 'broken' })
+})
+
+t.test('the async context of a request reaches the store and every later hook, over a socket', async t => {
+  const context = new AsyncLocalStorage<number>()
+  const seen: Record<string, (number | undefined)[]> = {}
+  const see = (name: string): void => { (seen[name] ??= []).push(context.getStore()) }
+  let hold: Promise<void> = Promise.resolve()
+  const store: PlantStore = {
+    async create ({ id }) {
+      see('store')
+      await hold
+      if (id === 3n) throw new PlantNotStored('full')
+      return 'stored'
+    }
+  }
+  const app = host(t)
+  let requests = 0
+  app.addHook('onRequest', (_request, _reply, done) => { context.run(++requests, done) })
+  app.addHook('preHandler', async () => { see('preHandler') })
+  app.addHook('onError', async () => { see('onError') })
+  app.addHook('onSend', async () => { see('onSend') })
+  app.addHook('onResponse', async () => { see('onResponse') })
+  await app.register(plantStore, { store, tokens, storeTimeout: 1_000 })
+  const port = await listen(app)
+  const send = async (body: string): Promise<number> => (await fetch(`http://127.0.0.1:${port}/plants`, {
+    method: 'POST', body, headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+  })).status
+
+  t.equal(await send('{"id":1,"name":"Ficus"}'), 200)
+  t.equal(await send('{"id":3,"name":"Ficus"}'), 503)
+  let release = (): void => {}
+  hold = new Promise(resolve => { release = resolve })
+  const statuses = Promise.all([send('{"id":4,"name":"Ficus"}'), send('{"id":5,"name":"Ficus"}')])
+  t.strictSame(await statuses, [504, 504], 'the shared timer fires for both')
+  release()
+  await sleep(50)
+  const all = [1, 2, 3, 4]
+  for (const name of ['store', 'preHandler', 'onSend', 'onResponse']) t.strictSame(seen[name]?.toSorted(), all, name)
+  t.strictSame(seen.onError?.toSorted(), [2, 3, 4])
+})
+
+t.test('a host\'s handlerTimeout, logLevel and onRequestAbort apply', async t => {
+  await t.test('handlerTimeout', async t => {
+    const app = host(t, { handlerTimeout: 20 })
+    const store: PlantStore = { create: async () => { await sleep(5_000, undefined, { ref: false }); return 'stored' } }
+    await app.register(plantStore, { store, tokens })
+    t.match((await create(app, '/plants', PLANT)).json(), { statusCode: 503, code: 'FST_ERR_HANDLER_TIMEOUT' })
+  })
+  await t.test('logLevel', async t => {
+    const lines: string[] = []
+    const app = host(t, { logger: { level: 'info', stream: { write: (line: string) => { lines.push(line) } } } })
+    const store: PlantStore = { create: async () => { throw new PlantNotStored('full') } }
+    await app.register(plantStore, { prefix: '/quiet', logLevel: 'error', store, tokens })
+    await app.register(plantStore, { prefix: '/usual', store, tokens })
+    await create(app, '/quiet/plants', PLANT)
+    t.strictSame(lines.splice(0), [])
+    await create(app, '/usual/plants', PLANT)
+    t.strictSame(lines.map(line => JSON.parse(line).msg), ['incoming request', 'The plant is not stored: retry later', 'request completed'])
+  })
+  await t.test('onRequestAbort', async t => {
+    const app = host(t)
+    const aborted = new Promise<string>(resolve => { app.addHook('onRequestAbort', async ({ url }) => { resolve(url) }) })
+    const store = memoryPlantStore()
+    await app.register(plantStore, { store, tokens })
+    const connection = await RawConnection.open(t, await listen(app))
+    connection.write('POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', 'Content-Length: 23', '', '{"id":1,')
+    await once(app.server, 'request')
+    connection.socket.destroy()
+    t.equal(await aborted, '/plants')
+    t.equal(store.plants.size, 0)
+    await keepsTheContract(t, app)
+  })
+})
+
+t.test('the rest of the host is unaffected', async t => {
+  const app: FastifyInstance = host(t)
+  const before = app.supportedMethods
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  app.post('/own', { schema: { body: { type: 'object', properties: { id: { type: 'integer' } } } } }, async ({ body }) => body)
+  app.get('/fails', async () => { throw new Error('the host\'s') })
+  await app.ready()
+  t.strictSame(app.supportedMethods, before)
+  t.strictSame((await app.inject({ method: 'POST', url: '/own', payload: { id: '12' } })).json(), { id: 12 }, 'parsed and coerced as ever')
+  t.match((await app.inject({ url: '/fails' })).json(), { statusCode: 500, message: 'the host\'s' })
+  t.match((await app.inject({ url: '/nowhere' })).json(), { statusCode: 404 })
+  t.notOk(app.hasRequestDecorator('plant'))
+  answersError(t, await create(app, '/plants'), 40001, /no body/)
+})

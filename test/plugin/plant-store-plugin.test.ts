@@ -1,0 +1,281 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import bearerAuth from '@fastify/bearer-auth'
+import type { FastifyBaseLogger, FastifyPluginAsync } from 'fastify'
+import swagger from '@fastify/swagger'
+import { MongoClient } from 'mongodb'
+import t from 'tap'
+import plantStore, { errorCodes, memoryPlantStore, mongoPlantStore, PlantNotStored, PlantPerhapsStored, sqlitePlantStore, StoreUnusable, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
+import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
+import { listen, RawConnection } from '../support/http/raw-connection.js'
+import { answersError, answersPlant, create, TOKEN } from '../support/http/service.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
+import { plantsInFile } from '../support/stores/sqlite-file.js'
+
+const failing = (): PlantStore => ({ create: async () => { throw new Error('inner detail') } })
+
+t.test('the plugin keeps the contract in a plain host, by inject and over a socket', async t => {
+  const app = host(t)
+  const store = memoryPlantStore()
+  await app.register(plantStore, { store, tokens })
+  await keepsTheContract(t, app)
+  t.strictSame([...store.plants.values()], [{ id: 1n, name: 'Ficus', tag: 'tree' }, { id: 9007199254740993n, name: 'Fern' }])
+
+  const connection = await RawConnection.open(t, await listen(app))
+  const { status, headers, body } = await connection.write(...post('{"id":2,"name":"Ficus"}')).answer()
+  t.strictSame([status, body], [200, '{"name":"Ficus"}'])
+  t.equal(headers['content-type'], 'application/json; charset=utf-8')
+  connection.socket.destroy()
+})
+
+t.test('it adds one route: all other methods and paths are the host\'s', async t => {
+  const app = host(t)
+  const routes: [url: string, method: unknown][] = []
+  app.addHook('onRoute', ({ url, method }) => { routes.push([url, method]) })
+  app.setNotFoundHandler((_request, reply) => { reply.code(418).send('the host\'s') })
+  await app.register(plantStore, { prefix: '/v1', store: memoryPlantStore(), tokens })
+  t.strictSame(routes, [['/v1/plants', 'POST']])
+  app.get('/v1/plants', async () => ['the host\'s list'])
+  app.post('/own', async ({ body }) => body)
+  t.strictSame((await app.inject({ url: '/v1/plants' })).json(), ['the host\'s list'])
+  t.strictSame((await app.inject({ method: 'POST', url: '/own', payload: { own: true } })).json(), { own: true }, 'a body of its own is parsed')
+  for (const [method, url] of [['PUT', '/v1/plants'], ['GET', '/v1/nowhere'], ['GET', '/nowhere']] as const) {
+    t.equal((await app.inject({ method, url })).statusCode, 418, `${method} ${url}`)
+  }
+  await keepsTheContract(t, app, '/v1/plants')
+})
+
+t.test('every prefix that Fastify accepts is accepted, also with parameters', async t => {
+  for (const [prefix, url] of [['/', '/plants'], ['v1', '/v1/plants'], ['/a/b', '/a/b/plants'], ['/v1/', '/v1/plants']] as const) {
+    const app = host(t)
+    await app.register(plantStore, { prefix, store: memoryPlantStore(), tokens })
+    await keepsTheContract(t, app, url)
+  }
+  const app = host(t)
+  await app.register(plantStore, { prefix: '/:tenant', store: memoryPlantStore(), tokens: (token, { params }) => `token-of-${Object.values(Object(params))[0]}` === token })
+  answersPlant(t, await create(app, '/green/plants', PLANT, { authorization: 'Bearer token-of-green' }), { name: 'Ficus' })
+  answersError(t, await create(app, '/red/plants', PLANT, { authorization: 'Bearer token-of-green' }), 40102, /not accepted/)
+})
+
+t.test('any spelling of the path that the host\'s router accepts is accepted', async t => {
+  const app = host(t, {
+    routerOptions: {
+      caseSensitive: false,
+      ignoreTrailingSlash: true,
+      ignoreDuplicateSlashes: true,
+      useSemicolonDelimiter: true
+    }
+  })
+  await app.register(plantStore, { prefix: '/v1', store: memoryPlantStore(), tokens })
+  for (const url of ['/v1/plants/', '/V1/Plants', '//v1//plants', '/v1/plants;a=b', '/v1/pl%61nts?a=b']) {
+    answersPlant(t, await create(app, url, PLANT), { name: 'Ficus' }, url)
+  }
+})
+
+t.test('two registrations live side by side, each with its own store, tokens and limits', async t => {
+  const app = host(t)
+  const [first, second] = [memoryPlantStore(), memoryPlantStore()]
+  await app.register(plantStore, { prefix: '/a', store: first, tokens: ['the-first-token-of-all'], bodyLimit: 20 })
+  await app.register(async scope => {
+    await scope.register(plantStore, { prefix: '/b', store: second, tokens: async token => token === 'the-other-token' })
+  }, { prefix: '/inner' })
+  const by = (token: string) => ({ authorization: `Bearer ${token}` })
+  answersPlant(t, await create(app, '/a/plants', '{"id":1,"name":"A"}', by('the-first-token-of-all')), { name: 'A' })
+  answersPlant(t, await create(app, '/inner/b/plants', { id: 2, name: 'A longer name' }, by('the-other-token')), { name: 'A longer name' })
+  answersError(t, await create(app, '/a/plants', { id: 1, name: 'A longer name' }, by('the-first-token-of-all')), 41301, /too large/)
+  answersError(t, await create(app, '/a/plants', PLANT, by('the-other-token')), 40102, /not accepted/)
+  answersError(t, await create(app, '/inner/b/plants', PLANT, by('the-first-token-of-all')), 40102, /not accepted/)
+  t.strictSame([[...first.plants.keys()], [...second.plants.keys()]], [[1n], [2n]])
+})
+
+t.test('inside a plugin of the host that has a prefix of its own', async t => {
+  const plants: FastifyPluginAsync<{ prefix: string }> = async (app, { prefix }) => {
+    await app.register(plantStore, { prefix: `${prefix}/green`, store: memoryPlantStore(), tokens })
+  }
+  const app = host(t)
+  await app.register(async scope => { await scope.register(plants, { prefix: '/inner' }) }, { prefix: '/outer' })
+  await keepsTheContract(t, app, '/outer/inner/inner/green/plants')
+})
+
+t.test('a host with @fastify/bearer-auth of its own keeps it', async t => {
+  for (const addHook of [false, undefined]) {
+    const app = host(t)
+    await app.register(async scope => {
+      await scope.register(bearerAuth, { keys: ['the-token-of-the-host'], addHook })
+      scope.get('/own', { ...(scope.verifyBearerAuth && { onRequest: scope.verifyBearerAuth }) }, async () => 'own')
+      if (addHook === false) await scope.register(plantStore, { store: memoryPlantStore(), tokens })
+    })
+    if (addHook !== false) await app.register(plantStore, { store: memoryPlantStore(), tokens })
+    await keepsTheContract(t, app)
+    t.equal((await app.inject({ url: '/own', headers: { authorization: 'Bearer the-token-of-the-host' } })).body, 'own')
+    t.equal((await app.inject({ url: '/own', headers: { authorization: `Bearer ${TOKEN}` } })).statusCode, 401)
+    answersError(t, await create(app, '/plants', PLANT, { authorization: 'Bearer the-token-of-the-host' }), 40102, /not accepted/)
+  }
+})
+
+t.test('a token function sees the request as the host made it, with its decorations', async t => {
+  const app = host(t)
+  app.decorateRequest('tenant', '')
+  app.addHook('onRequest', async request => { request.setDecorator('tenant', request.headers['x-tenant']) })
+  await app.register(plantStore, { store: memoryPlantStore(), tokens: (token, request) => token === `token-of-${request.getDecorator<string>('tenant')}` })
+  answersPlant(t, await create(app, '/plants', PLANT, { 'x-tenant': 'green', authorization: 'Bearer token-of-green' }), { name: 'Ficus' })
+  answersError(t, await create(app, '/plants', PLANT, { 'x-tenant': 'red', authorization: 'Bearer token-of-green' }), 40102, /not accepted/)
+})
+
+t.test('faults go to the request\'s logger of the host, from its level on, without body or token', async t => {
+  const lines: string[] = []
+  const app = host(t, { logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
+  await app.register(plantStore, { store: failing(), tokens })
+  const response = await create(app, '/plants', { id: 1, name: 'a name that no log may hold' })
+  answersError(t, response, 50001, /^The service failed/)
+  t.equal(response.headers['x-request-id'], 'req-1')
+  t.equal(lines.length, 1)
+  t.match(JSON.parse(lines[0] as string), { level: 50, reqId: 'req-1', statusCode: 500, err: { message: 'inner detail' } })
+  t.notMatch(lines[0], /no log may hold/)
+  t.notOk(lines.join().includes(TOKEN))
+
+  const logged: unknown[] = []
+  const log = (...message: unknown[]): void => { logged.push(message) }
+  const none = (): void => {}
+  const loggerInstance: FastifyBaseLogger = { level: 'info', fatal: log, error: log, warn: log, info: none, debug: none, trace: none, silent: none, child: () => loggerInstance }
+  for (const [options, expected] of [[{ loggerInstance, logger: undefined }, 1], [{ logger: { level: 'fatal', stream: { write: log } } }, 0]] as const) {
+    logged.length = 0
+    const app = host(t, options)
+    await app.register(plantStore, { store: failing(), tokens })
+    t.equal((await create(app, '/plants', PLANT)).statusCode, 500)
+    t.equal(logged.length, expected)
+  }
+})
+
+t.test('it opens and closes a store, unless the host has opened it', async t => {
+  const calls: string[] = []
+  let isOpen = false
+  const store: PlantStore = {
+    create: async () => isOpen ? 'stored' : 'taken',
+    async open () { calls.push(isOpen ? 'found open' : 'opened'); return isOpen ? false : (isOpen = true) },
+    async close () { calls.push('closed'); isOpen = false }
+  }
+  const app = host(t)
+  await app.register(plantStore, { prefix: '/a', store, tokens })
+  await app.register(plantStore, { prefix: '/b', store, tokens })
+  for (const url of ['/a/plants', '/b/plants']) await keepsTheContract(t, app, url)
+  await app.close()
+  t.strictSame(calls.splice(0), ['opened', 'found open', 'closed'], 'two registrations open it once, and close it once')
+
+  await store.open?.()
+  const second = host(t)
+  await second.register(plantStore, { store, tokens })
+  await second.ready()
+  await second.close()
+  t.strictSame(calls, ['opened', 'found open'], 'it is still the host\'s')
+
+  const third = host(t)
+  await third.register(plantStore, { store: { create: store.create, open: async () => true }, tokens })
+  await third.ready()
+  await t.resolves(third.close(), 'a store without close')
+})
+
+t.test('the embedded store; a request in flight when the host closes is stored and answered', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const app = host(t)
+  await app.register(plantStore, { store: sqlitePlantStore({ path }), tokens })
+  const connection = await RawConnection.open(t, await listen(app))
+  const [body, rest] = ['{"id":1,', '"name":"Ficus"}']
+  connection.write(...post(body, body.length + rest.length))
+  await once(app.server, 'request')
+  const closed = app.close()
+  connection.write(rest)
+  t.match(await connection.answer(), { status: 200, body: '{"name":"Ficus"}' })
+  connection.socket.destroy()
+  await closed
+  t.strictSame(plantsInFile(path), new Map([[1n, { name: 'Ficus' }]]))
+})
+
+t.test('MongoDB with the host\'s own client, which stays open', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = await new MongoClient(mongo.url).connect()
+  t.teardown(() => client.close())
+  const app = host(t)
+  await app.register(plantStore, { store: mongoPlantStore({ client }), tokens })
+  answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
+  await app.close()
+  t.strictSame(mongo.majority(), new Map([[1n, { name: 'Ficus' }]]))
+  t.equal((await client.db().command({ ping: 1 })).ok, 1)
+})
+
+t.test('wrong options stop the registration, and say what is allowed', async t => {
+  for (const [options, message] of [
+    [{}, /^plant-store: the option store must be a PlantStore/],
+    [{ store: memoryPlantStore() }, /^plant-store: the option tokens must be a list/],
+    [{ store: memoryPlantStore(), tokens, bodyLimit: 0 }, /^plant-store: the option bodyLimit must be an integer from 1 to 16000000$/]
+  ] as [PlantStoreOptions, RegExp][]) {
+    await t.rejects(Promise.resolve(host(t).register(plantStore, options)), { name: 'TypeError', message })
+  }
+  await t.rejects(Promise.resolve(host(t).register(plantStore, { tokens, store: { ...failing(), open: async () => { throw new StoreUnusable('another program\'s') } } })), StoreUnusable)
+})
+
+t.test('the host\'s @fastify/swagger describes the route below its prefix, with the host\'s own security', async t => {
+  const app = host(t)
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      components: { securitySchemes: { accounts: { type: 'http', scheme: 'bearer' } } },
+      security: [{ accounts: [] }]
+    }
+  })
+  await app.register(plantStore, { prefix: '/a', store: memoryPlantStore(), tokens })
+  await app.register(plantStore, { prefix: '/b', store: memoryPlantStore(), tokens })
+  await app.ready()
+  const description = JSON.parse(JSON.stringify(app.swagger()))
+  t.strictSame(Object.keys(description.paths), ['/a/plants', '/b/plants'])
+  const { post } = description.paths['/b/plants']
+  t.equal(post.summary, 'Creates a new plant in the store')
+  t.strictSame(post.requestBody.content['application/json'].schema.required, ['id', 'name'])
+  t.match(post.requestBody.content['application/json'].schema.properties.id, { type: 'integer', format: 'int64' })
+  t.match(Object.keys(post.responses), ['200', '400', '401'])
+  t.notOk('security' in post, 'it names no scheme of its own')
+  await keepsTheContract(t, app, '/b/plants')
+})
+
+t.test('subscribers of the channels observe each create request, with its outcome', async t => {
+  const starts: unknown[] = []
+  const ends: unknown[] = []
+  const start = (message: unknown): void => { starts.push({ ...Object(message) }) }
+  const end = (message: unknown): void => { ends.push({ ...Object(message) }) }
+  subscribe('plant-store:create:start', start)
+  subscribe('plant-store:create:end', end)
+  t.teardown(() => { unsubscribe('plant-store:create:start', start); unsubscribe('plant-store:create:end', end) })
+  const results = ['stored', 'same', 'taken', new PlantNotStored('full'), new PlantPerhapsStored('lost'), new Error('fault')] as const
+  const store: PlantStore = {
+    async create ({ id }) {
+      const result = results[Number(id)] ?? 'stored'
+      if (result instanceof Error) throw result
+      return result
+    }
+  }
+  const app = host(t)
+  await app.register(plantStore, { store, tokens })
+  for (const id of results.keys()) await create(app, '/plants', { id, name: 'Ficus' })
+  await create(app, '/plants', '{')
+  t.match(starts, results.map(() => ({ pending: 1, outcome: undefined })))
+  t.match(ends, ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'].map(outcome => ({ pending: 0, outcome })))
+})
+
+t.test('registering on another major version of Fastify fails with a clear message', async t => {
+  t.match(Object.getOwnPropertyDescriptor(plantStore, Symbol.for('plugin-meta'))?.value, { name: 'plant-store', fastify: '>=5.6.0 <6' })
+  const app = host(t)
+  app.register(plantStore, { store: memoryPlantStore(), tokens })
+  await app.ready()
+  t.match(app.printPlugins(), /plant-store/)
+})
+
+t.test('the error codes are exported, each once', async t => {
+  const numbers = Object.values(errorCodes).map(([, error]) => error)
+  t.equal(new Set(numbers).size, numbers.length)
+  for (const [status, error] of Object.values(errorCodes)) t.equal(Math.floor(error / 100), status)
+})
+
+function post (body: string, length = Buffer.byteLength(body)): string[] {
+  return ['POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', `Content-Length: ${length}`, '', body]
+}

@@ -1,0 +1,70 @@
+import fastify, { type FastifyRequest } from 'fastify'
+import { MongoClient } from 'mongodb'
+import plantStore, {
+  mongoPlantStore,
+  PlantNotStored,
+  PlantPerhapsStored,
+  sqlitePlantStore,
+  type CreateOutcome,
+  type MongoPlantStoreOptions,
+  type NewPlant,
+  type PlantStore,
+  type PlantStoreOptions,
+  type SqlitePlantStoreOptions,
+  type Tokens
+} from '../../src/index.js'
+import { plantStoreContract, type NewStorePlace, type StoreCheck } from '../../src/stores/contract.js'
+
+// What a typed host may write, and what it may not. It is compiled with the tests, and never run.
+
+class OwnStore implements PlantStore {
+  async create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
+    if (deadline > 0) throw new PlantNotStored('no', { permanent: true, cause: plant.id })
+    throw new PlantPerhapsStored(plant.tag ?? plant.name)
+  }
+}
+
+const tokens: Tokens = (token: string, request: FastifyRequest) => token === request.ip
+const options: PlantStoreOptions = {
+  store: new OwnStore(),
+  tokens,
+  bodyLimit: undefined,
+  storeTimeout: undefined,
+  queueLimit: undefined
+}
+const file: SqlitePlantStoreOptions = { path: 'plants.db' }
+const url: MongoPlantStoreOptions = { url: 'mongodb://127.0.0.1', storeTimeout: 1 }
+
+export const hosts = (): unknown[] => [
+  fastify().register(plantStore, options),
+  fastify({ logger: true }).register(plantStore, { prefix: '/v1', logLevel: 'warn', store: sqlitePlantStore(file), tokens: ['a'], bodyLimit: 1 }),
+  fastify({ http2: true }).register(plantStore, { prefix: '/v1', store: mongoPlantStore(url), tokens: new Set(['a']) }),
+  fastify({ https: {} }).register(plantStore, { store: mongoPlantStore({ client: new MongoClient('') }), tokens: async (token, { headers }) => headers.cookie === token }),
+  fastify().register(import('../../src/index.js'), options),
+  // @ts-expect-error there is no store
+  fastify().register(plantStore, { tokens: [] }),
+  // @ts-expect-error there are no tokens
+  fastify().register(plantStore, { store: new OwnStore() }),
+  // @ts-expect-error there is no such option
+  fastify().register(plantStore, { ...options, bodyLimits: 1 }),
+  // @ts-expect-error a limit is a number
+  fastify().register(plantStore, { ...options, bodyLimit: '1' }),
+  // @ts-expect-error it is one of url, client, db and collection
+  mongoPlantStore({}),
+  // @ts-expect-error a path is needed
+  sqlitePlantStore({})
+]
+
+// @ts-expect-error there is no such outcome
+export const wrongStore: PlantStore = { create: async () => 'ok' }
+// @ts-expect-error an id is a bigint
+export const wrongPlant: NewPlant = { id: 1, name: '' }
+
+const place: NewStorePlace = () => ({
+  store: options.store,
+  another: () => new OwnStore(),
+  stored: async () => new Map(),
+  end () {}
+})
+const checks: readonly StoreCheck[] = plantStoreContract
+export const checked: Promise<string | undefined>[] = checks.map(({ check }) => check(place))

@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process'
+import { connect, type Socket } from 'node:net'
+import t from 'tap'
+import { pino } from 'pino'
+import { logConditions } from '../../src/service/logging/condition-log.js'
+import { needsProgram } from '../support/process/needs.js'
+import { startService } from '../support/process/program.js'
+
+t.test('readiness that is lost and regained is logged once each', async t => {
+  const lines: string[] = []
+  const answers = [undefined, 'the store is away', 'the store is away', undefined, undefined]
+  const stop = logConditions(
+    async () => answers.shift(),
+    pino(
+      {},
+      {
+        write: (line: string) => {
+          lines.push(JSON.parse(line).msg)
+        }
+      }
+    )
+  )
+  t.teardown(stop)
+  while (answers.length > 0) await new Promise(resolve => setTimeout(resolve, 100))
+  await new Promise(resolve => setTimeout(resolve, 500))
+  t.strictSame(lines, ['not ready: the store is away', 'ready again'])
+})
+
+t.test('file descriptors that are exhausted are logged once', needsProgram('prlimit', 'util-linux'), async t => {
+  const service = await startService(t)
+  execFileSync('prlimit', ['--pid', String(service.pid), '--nofile=64:64'])
+  const { port } = new URL(service.address)
+  const sockets: Socket[] = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1').on('error', () => {}))
+  t.match(await service.logged('no file descriptors are left'), { level: 50 })
+  for (const socket of sockets) socket.destroy()
+  await service.logged('file descriptors are available again')
+  t.equal(service.log.filter(({ msg }) => String(msg).startsWith('no file descriptors')).length, 1)
+})

@@ -1,0 +1,53 @@
+import t from 'tap'
+import { FaultSummary } from '../../src/service/logging/fault-summary.js'
+import { overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { startService, token } from '../support/process/program.js'
+import { VirtualClock } from '../support/virtual-clock.js'
+
+function summary () {
+  const clock = new VirtualClock()
+  const faults = new FaultSummary(clock)
+  const lines: string[] = []
+  const report = (kind: string): void => faults.report(kind, () => lines.push(kind), count => lines.push(`${kind}: ${count} more`))
+  return { clock, faults, lines, report }
+}
+
+t.test('the first fault of a kind is logged at once, those that follow as a count each second', async t => {
+  const { clock, lines, report } = summary()
+  for (let turn = 0; turn < 100; turn++) report('a')
+  report('b')
+  t.strictSame(lines, ['a', 'b'])
+  await clock.pass(1_000)
+  t.strictSame(lines.splice(0), ['a', 'b', 'a: 99 more'])
+  for (let turn = 0; turn < 50; turn++) report('a')
+  t.strictSame(lines, [])
+  await clock.pass(1_000)
+  t.strictSame(lines.splice(0), ['a: 50 more'])
+  await clock.pass(1_000)
+  report('a')
+  t.strictSame(lines, ['a'], 'after a second without any it is a first one again')
+  t.equal(clock.timers, 0, 'a process is not kept alive')
+})
+
+t.test('messages without end are summed up as one kind, and nothing is lost at the exit', async t => {
+  const { faults, lines, report } = summary()
+  for (let turn = 0; turn < 1_000; turn++) report(`message ${turn}`)
+  t.equal(lines.length, 21)
+  faults.flush()
+  t.equal(lines.length, 22)
+  t.match(lines.at(-1), '979 more')
+})
+
+t.test('a storm of 503 leaves some lines without a stack, and every response is counted in them', async t => {
+  const service = await startService(t, { QUEUE_LIMIT: '1' })
+  const clients = new PlantClients(overHttp(service.address, token))
+  await clients.load({ connections: 32, ms: 2_500 })
+  const refused = clients.counts[503] ?? 0
+  await service.end('SIGTERM')
+  const lines = service.log.filter(({ statusCode }) => statusCode === 503)
+  t.ok(refused > 100, `${refused}`)
+  t.ok(lines.length < 20, `${lines.length} lines`)
+  t.equal(lines.reduce((sum, { count }) => sum + Number(count ?? 1), 0), refused)
+  t.notMatch(service.stdout, 'stack')
+  t.match(lines[0], { level: 40, error: 50301, reqId: /./ })
+})

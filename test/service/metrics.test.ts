@@ -1,0 +1,174 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { aggregate, ProcessMetrics } from '../../src/service/metrics/process-metrics.js'
+import { ServiceMetrics } from '../../src/service/metrics/service-metrics.js'
+import { PlantNotStored, PlantPerhapsStored, type PlantStore } from '../../src/stores/plant-store.js'
+import { RawConnection } from '../support/http/raw-connection.js'
+import { buildService } from '../support/http/service.js'
+import { makeCertificate } from '../support/process/make-certificate.js'
+import { childrenOf, create, startService, testFolder, token } from '../support/process/program.js'
+
+type Measuring = Awaited<ReturnType<typeof startService>> & { metricsPort: number, scrape: () => Promise<string> }
+
+async function startMeasuring (t: Test, env: Record<string, string> = {}): Promise<Measuring> {
+  const service = await startService(t, { METRICS_PORT: '0', ...env }, { counted: true })
+  const metricsPort = Number((await service.logged('metrics on port')).port)
+  return Object.assign(service, { metricsPort, scrape: async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text() })
+}
+
+/** The value of a series without labels, or with exactly these. */
+function valueOf (text: string, series: string): number {
+  const line = text.split('\n').find(line => line.startsWith(`${series} `))
+  return line === undefined ? NaN : Number(line.slice(series.length + 1))
+}
+
+t.test('requests are counted with method, route and status_code; create requests by their outcome', async t => {
+  const { address, metricsPort, scrape } = await startMeasuring(t)
+  await create(address, { id: 1 })
+  await create(address, { id: 1 })
+  await create(address, { bearer: 'another-access-token' })
+  await fetch(`${address}/nowhere`)
+  const metrics = await scrape()
+  t.equal(valueOf(metrics, 'http_requests_total{method="POST",route="/plants",status_code="200"}'), 2)
+  t.equal(valueOf(metrics, 'http_requests_total{method="POST",route="/plants",status_code="401"}'), 1)
+  t.equal(valueOf(metrics, 'http_requests_total{method="GET",route="unknown",status_code="404"}'), 1)
+  t.equal(valueOf(metrics, 'http_request_duration_seconds_count{method="POST",route="/plants",status_code="200"}'), 2)
+  t.equal(valueOf(metrics, 'plant_store_creates_total{outcome="stored"}'), 1)
+  t.equal(valueOf(metrics, 'plant_store_creates_total{outcome="same"}'), 1)
+  t.equal(valueOf(metrics, 'plant_store_batch_plants_sum'), 2)
+  t.ok(valueOf(metrics, 'process_cpu_seconds_total') > 0)
+  t.ok(valueOf(metrics, 'nodejs_eventloop_lag_seconds') >= 0)
+  t.equal((await fetch(`http://127.0.0.1:${metricsPort}/`)).status, 404)
+  t.equal((await fetch(`http://127.0.0.1:${metricsPort}/metrics`, { method: 'POST' })).status, 405)
+  t.equal((await fetch(`${address}/metrics`)).status, 404, 'not on the port of the plants')
+})
+
+for (const WORKERS of ['1', '2']) {
+  t.test(`before any request, every outcome and the responses of 5xx are there, at 0, with WORKERS=${WORKERS}`, async t => {
+    const before = Date.now() / 1_000
+    const { scrape } = await startMeasuring(t, { WORKERS })
+    const metrics = await scrape()
+    for (const outcome of ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed']) {
+      t.equal(valueOf(metrics, `plant_store_creates_total{outcome="${outcome}"}`), 0, outcome)
+    }
+    for (const status of ['500', '503', '504']) {
+      t.equal(valueOf(metrics, `http_requests_total{method="POST",route="/plants",status_code="${status}"}`), 0, status)
+    }
+    t.equal(valueOf(metrics, 'http_requests_total{method="GET",route="/health/ready",status_code="503"}'), 0)
+    t.equal(valueOf(metrics, 'plant_store_creates_waiting'), 0)
+    t.equal(valueOf(metrics, 'plant_store_queue_bytes'), 0)
+    const started = valueOf(metrics, 'process_start_time_seconds')
+    t.ok(started >= before - 2 && started <= Date.now() / 1_000 + 1, `${started}`)
+    t.notMatch(metrics, 'tls_certificate', 'without TLS there is no certificate')
+  })
+}
+
+t.test('each outcome of a create request is counted', async t => {
+  const outcomes = ['stored', 'same', 'taken', new PlantNotStored('a reason'), new PlantPerhapsStored('a reason'), new Error('a fault')] as const
+  let turn = 0
+  const store: PlantStore = {
+    create: async () => {
+      const outcome = outcomes[turn++ % outcomes.length] ?? 'stored'
+      if (outcome instanceof Error) throw outcome
+      return outcome
+    }
+  }
+  const metrics = new ServiceMetrics()
+  const service = await buildService(t, store)
+  for (let id = 0; id < 7; id++) await service.create({ id, name: 'Monstera' })
+  const text = await aggregate([await metrics.data()]).metrics()
+  const counts = ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'].map(outcome => valueOf(text, `plant_store_creates_total{outcome="${outcome}"}`))
+  t.strictSame(counts, [2, 1, 1, 1, 1, 1])
+})
+
+t.test('a body that is being received counts as queue bytes, also in a worker', async t => {
+  const { address, scrape } = await startMeasuring(t, { WORKERS: '2' })
+  const connection = await RawConnection.open(t, Number(new URL(address).port))
+  connection.write('POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${token}`, 'Content-Type: application/json', 'Content-Length: 200000', '', ' '.repeat(100_000))
+  let bytes = 0
+  for (let turn = 0; turn < 2_000 && bytes < 100_000; turn++) bytes = valueOf(await scrape(), 'plant_store_queue_bytes')
+  t.ok(bytes >= 100_000, `${bytes}`)
+  connection.socket.destroy()
+  for (let turn = 0; turn < 2_000 && bytes > 0; turn++) bytes = valueOf(await scrape(), 'plant_store_queue_bytes')
+  t.equal(bytes, 0)
+})
+
+t.test('of several processes, the largest lag of the event loop counts, and the first start', async t => {
+  const metrics = await new ProcessMetrics().data()
+  const withValue = (name: string, value: number) =>
+    metrics.map(metric => (metric.name === name ? { ...metric, values: [{ value, labels: {} }] } : metric))
+  for (const [name, values, expected] of [
+    ['nodejs_eventloop_lag_p99_seconds', [0.01, 0.9, 0.02], 0.9],
+    ['nodejs_eventloop_lag_mean_seconds', [0.4, NaN, 0.02], 0.4],
+    ['process_start_time_seconds', [1_700_000_000, 1_600_000_000], 1_600_000_000],
+    ['process_open_fds', [20, 40], 40],
+    ['process_max_fds', [1_024, 512], 512],
+    ['process_resident_memory_bytes', [100, 200], 300]
+  ] as const) {
+    const numbers = values.filter(value => !Number.isNaN(value))
+    t.equal(valueOf(await aggregate(numbers.map(value => withValue(name, value))).metrics(), name), expected, name)
+  }
+})
+
+t.test('a lag that was not measured since the last scrape is left out', async t => {
+  const process = new ProcessMetrics()
+  await process.data()
+  const text = await aggregate([await process.data()]).metrics()
+  t.notMatch(text, /NaN|9223372036/)
+})
+
+t.test('memory is that of all processes, the first one included', async t => {
+  const { pid, scrape } = await startMeasuring(t, { WORKERS: '2' })
+  const pids = [pid, ...childrenOf(pid)]
+  const rss = execFileSync('ps', ['-o', 'rss=', '-p', pids.join()], { encoding: 'utf8' }).trim().split('\n').map(Number)
+  const sum = rss.reduce((a, b) => a + b, 0) * 1_024
+  const measured = valueOf(await scrape(), 'process_resident_memory_bytes')
+  t.equal(rss.length, 3)
+  t.ok(measured > sum * 0.85 && measured < sum * 1.15, `${measured} of ${sum}`)
+})
+
+t.test('what workers counted since the last scrape outlives them, except for the last second', async t => {
+  const service = await startMeasuring(t, { WORKERS: '2' })
+  for (let turn = 0; turn < 6; turn++) await create(service.address)
+  await sleep(2_500)
+  for (const pid of childrenOf(service.pid)) process.kill(pid, 'SIGKILL')
+  await service.logged('a worker was replaced', 2)
+  await create(service.address)
+  const metrics = await service.scrape()
+  t.equal(valueOf(metrics, 'plant_store_creates_total{outcome="stored"}'), 7)
+  t.equal(valueOf(metrics, 'http_requests_total{method="POST",route="/plants",status_code="200"}'), 7)
+  t.equal(valueOf(metrics, 'plant_store_worker_restarts_total'), 2)
+})
+
+for (const WORKERS of ['1', '2']) {
+  t.test(`with TLS, the time at which the served certificate expires, with WORKERS=${WORKERS}`, async t => {
+    const folder = testFolder(t)
+    const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')]
+    const use = (pair: { cert: string, key: string }) => {
+      copyFileSync(pair.cert, cert)
+      copyFileSync(pair.key, key)
+    }
+    const expiry = (): number => Date.parse(execFileSync('openssl', ['x509', '-enddate', '-noout', '-in', cert], { encoding: 'utf8' }).slice('notAfter='.length)) / 1_000
+    use(makeCertificate(folder, 'first'))
+    const service = await startMeasuring(t, { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, WORKERS })
+    const name = 'plant_store_tls_certificate_expiry_timestamp_seconds'
+    t.equal(valueOf(await service.scrape(), name), expiry())
+    const before = expiry()
+    use(makeCertificate(folder, 'second', 30))
+    service.child.kill('SIGHUP')
+    await service.logged('certificate reloaded')
+    t.not(expiry(), before)
+    for (let turn = 0; turn < 400 && valueOf(await service.scrape(), name) !== expiry(); turn++) await sleep(50)
+    t.equal(valueOf(await service.scrape(), name), expiry())
+  })
+}
+
+t.test('the dashboard shows every metric of the service', async t => {
+  const { scrape } = await startMeasuring(t, { WORKERS: '2' })
+  const measured = new Set((await scrape()).match(/^(?:http|plant_store)_\w+/gm)?.map(name => name.replace(/_(?:bucket|sum|count)$/, '')))
+  const dashboard = readFileSync('docs/grafana-dashboard.json', 'utf8')
+  t.strictSame([...measured].filter(name => !dashboard.includes(name)), [])
+})

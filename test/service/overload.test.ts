@@ -1,0 +1,33 @@
+import t from 'tap'
+import { create, startService } from '../support/process/program.js'
+
+// From SIGUSR1 on, the event loop is held for 800 ms again and again; a second one ends it.
+const hold = `
+  let holding = false
+  process.on("SIGUSR1", () => {
+    holding = !holding
+    const again = () => {
+      for (const end = Date.now() + 800; Date.now() < end;);
+      if (holding) setTimeout(again, 5)
+    }
+    if (holding) again()
+  })`
+
+t.test('while the event loop lags, plants are refused and not stored, and health says why', async t => {
+  const service = await startService(t, {}, { counted: true, preload: ['--import', `data:text/javascript,${encodeURIComponent(hold)}`] })
+  service.child.kill('SIGUSR1')
+  await new Promise(resolve => setTimeout(resolve, 2_500))
+  const [refused, ready, live] = await Promise.all([
+    create(service.address), fetch(`${service.address}/health/ready`), fetch(`${service.address}/health/live`)
+  ])
+  t.equal(refused.status, 503)
+  t.match(await refused.json(), { error: 50301, message: /overloaded/ })
+  t.match(refused.headers.get('retry-after'), /^\d+$/)
+  t.equal(ready.status, 503)
+  t.match(await ready.json(), { error: 50301, message: 'Not ready: the service is overloaded' })
+  t.equal(live.status, 200)
+
+  service.child.kill('SIGUSR1')
+  for (let tries = 0; tries < 40 && !(await fetch(`${service.address}/health/ready`)).ok; tries++) await new Promise(resolve => setTimeout(resolve, 100))
+  t.equal((await create(service.address)).status, 200, 'as soon as it has caught up')
+})

@@ -1,0 +1,103 @@
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import t from 'tap'
+import { overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { makeCertificate } from '../support/process/make-certificate.js'
+import { askEveryWorker } from '../support/process/ask-every-worker.js'
+import { startService, testFolder } from '../support/process/program.js'
+
+const OLD = 'the-old-access-token'
+const BOTH = 'the-lasting-access-token'
+const NEW = 'the-new-access-token'
+
+t.test('SIGHUP under load: new tokens work, old ones stop, in all workers; none that lasts is ever refused', async t => {
+  const file = join(testFolder(t), 'tokens')
+  writeFileSync(file, `${OLD}\n${BOTH}\n`)
+  const service = await startService(t, { ACCESS_TOKENS_FILE: file, WORKERS: '2', REQUEST_ID_HEADER: 'x-request-id' }, { counted: true })
+  await askEveryWorker(service.address, { bearer: OLD, status: 200 })
+  await askEveryWorker(service.address, { bearer: NEW, status: 401 })
+  const clients = [false, true].map((reconnect, place) => (
+    new PlantClients(overHttp(service.address, BOTH, { reconnect }), 2_000_000 + place * 1_000_000)
+  ))
+  const stops = clients.map(clients => clients.start(4))
+
+  writeFileSync(file, `${NEW}, ${BOTH}`)
+  service.child.kill('SIGHUP')
+  await service.logged('SIGHUP: access tokens and certificate reloaded')
+  await askEveryWorker(service.address, { bearer: OLD, status: 401 })
+  await askEveryWorker(service.address, { bearer: NEW, status: 200 })
+
+  writeFileSync(file, 'short')
+  service.child.kill('SIGHUP')
+  const fault = await service.logged('SIGHUP: nothing changed: ACCESS_TOKENS: token 1 of 1 is too short')
+  t.equal(fault.level, 50)
+  await askEveryWorker(service.address, { bearer: NEW, status: 200 })
+
+  await Promise.all(stops.map(stop => stop()))
+  for (const { counts } of clients) t.strictSame(Object.keys(counts), ['200'])
+  t.notMatch(service.stdout, OLD)
+})
+
+t.test('SIGHUP serves a new certificate; one that does not fit changes nothing', async t => {
+  const folder = testFolder(t)
+  const cert = join(folder, 'tls.crt')
+  const key = join(folder, 'tls.key')
+  const use = (pair: { cert: string, key: string }) => {
+    copyFileSync(pair.cert, cert)
+    copyFileSync(pair.key, key)
+  }
+  const [first, second, third] = ['first', 'second', 'third'].map(name => makeCertificate(folder, name)) as [Pair, Pair, Pair]
+  use(first)
+  const service = await startService(t, { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, WORKERS: '2' }, { counted: true })
+  t.match(service.address, /^https:/)
+  t.match(service.stdout, /curl -sS https:/)
+  t.equal(await nameOf(service.address, first.pem), 'first')
+
+  const loads = Array.from({ length: 4 }, () => load(service.address, first.pem + second.pem))
+  use(second)
+  service.child.kill('SIGHUP')
+  await service.logged('certificate reloaded')
+  // Each worker serves it as soon as it has it.
+  const eight = async () =>
+    Promise.all(Array.from({ length: 8 }, () => nameOf(service.address, first.pem + second.pem)))
+  let names = await eight()
+  for (let turn = 0; turn < 200 && names.includes('first'); turn++) names = await eight()
+  t.strictSame(names, Array(8).fill('second'))
+
+  for (const stop of loads) t.same(await stop(), [], 'no request failed while the certificate changed')
+
+  copyFileSync(third.cert, cert)
+  service.child.kill('SIGHUP')
+  await service.logged('TLS_KEY_FILE names a key of another certificate')
+  t.equal(await nameOf(service.address, second.pem), 'second')
+})
+
+type Pair = ReturnType<typeof makeCertificate>
+
+/** Asks on a new connection again and again; its result stops it, and returns what failed. */
+function load (address: string, ca: string): () => Promise<unknown[]> {
+  const failures: unknown[] = []
+  const stop = new AbortController()
+  const ended = (async () => {
+    while (!stop.signal.aborted) await nameOf(address, ca).catch((error: Error) => failures.push(error.message))
+  })()
+  return async () => {
+    stop.abort()
+    await ended
+    return failures
+  }
+}
+
+/** The common name of the certificate that a new connection gets, over TLS 1.2 or later. */
+async function nameOf (address: string, ca: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    request(`${address}/health/live`, { ca, agent: false }, response => {
+      const socket = response.socket as TLSSocket
+      const { CN } = socket.getPeerCertificate().subject
+      if (response.statusCode !== 200 || !['TLSv1.2', 'TLSv1.3'].includes(String(socket.getProtocol()))) reject(new Error(`${response.statusCode}`))
+      response.resume().on('end', () => resolve(String(CN)))
+    }).on('error', reject).end()
+  })
+}

@@ -1,0 +1,74 @@
+import t from 'tap'
+import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
+import { askEveryWorker } from '../support/process/ask-every-worker.js'
+import { childrenOf, create, startService, testFolder, token } from '../support/process/program.js'
+
+t.test('two workers share one port, one made token, one ready line, and count together', async t => {
+  const service = await startService(t, {
+    WORKERS: '2', ACCESS_TOKENS: undefined, METRICS_PORT: '0', REQUEST_ID_HEADER: 'x-request-id'
+  })
+  t.equal(service.stdout.match(/ready at/g)?.length, 1)
+  const made = /token {7}(\S+) \(made/.exec(service.stdout)?.[1] as string
+  const { port } = await service.logged('metrics on port')
+  t.equal(childrenOf(service.child.pid).length, 2)
+  const created = await askEveryWorker(service.address, { bearer: made, status: 200 })
+  const refused = await askEveryWorker(service.address, { bearer: token, status: 401 })
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  t.match(text, `http_requests_total{method="POST",route="/plants",status_code="200"} ${created}\n`)
+  t.match(text, `http_requests_total{method="POST",route="/plants",status_code="401"} ${refused}\n`)
+  t.match(text, /^plant_store_workers 2$/m)
+})
+
+t.test('a worker that dies is replaced; the port stays and what it counted stays', async t => {
+  const service = await startService(t, { WORKERS: '2', METRICS_PORT: '0' }, { counted: true })
+  const { port } = await service.logged('metrics on port')
+  const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  for (let i = 0; i < 6; i++) await create(service.address)
+  await scrape()
+  const [first, second] = childrenOf(service.child.pid) as [number, number]
+  for (const pid of [first, second]) process.kill(pid, 'SIGKILL')
+  t.match(await service.logged('a worker exited; another starts in'), { level: 50, reason: 'SIGKILL' })
+  await service.logged('a worker was replaced', 2)
+  t.equal((await create(service.address)).status, 200)
+  const text = await scrape()
+  t.match(text, /^http_requests_total\{method="POST",route="\/plants",status_code="200"\} 7$/m)
+  t.match(text, /^plant_store_worker_restarts_total 2$/m)
+  service.child.kill('SIGTERM')
+  t.equal((await service.ended).code, 0)
+})
+
+for (const kind of ['process', 'memory'] as const) {
+  t.test(`if no process can be started (${kind}), a worker that dies is replaced as soon as one can`, withCompiler, async t => {
+    const calls = failingCalls(testFolder(t))
+    const service = await startService(t, { WORKERS: '2', ...calls.env })
+    calls.begin(kind)
+    process.kill(childrenOf(service.child.pid)[0] as number, 'SIGKILL')
+    t.match(await service.logged('the new worker did not start; another starts in', 3), { level: 50, reason: /^spawn .*(EAGAIN|ENOMEM)$/ })
+    t.equal((await create(service.address)).status, 200, 'the other worker still serves')
+    const delays = service.log.flatMap(({ msg }) => /another starts in (\d+) ms/.exec(String(msg))?.[1] ?? []).map(Number)
+    t.strictSame(delays.slice(0, 4), [100, 200, 400, 800], 'each attempt waits twice as long as the one before')
+    calls.end(kind)
+    await service.logged('a worker was replaced')
+    t.equal(childrenOf(service.child.pid).length, 2)
+    service.child.kill('SIGTERM')
+    t.equal((await service.ended).code, 0)
+  })
+}
+
+t.test('a signal to all processes at once, as a terminal sends it, counts as one', async t => {
+  const service = await startService(t, { WORKERS: '2' })
+  for (const pid of [...childrenOf(service.child.pid), service.child.pid as number]) process.kill(pid, 'SIGINT')
+  t.equal((await service.ended).code, 0)
+  t.notMatch(service.stdout, /a worker exited/)
+})
+
+t.test('workers accept connections by themselves: none is lost on its way from one process to another', async t => {
+  const service = await startService(t, { WORKERS: '2' })
+  service.child.kill('SIGSTOP')
+  for (let turn = 0; turn < 4; turn++) {
+    const live = await fetch(`${service.address}/health/live`, { headers: { connection: 'close' }, signal: AbortSignal.timeout(10_000) })
+    t.equal(live.status, 200)
+  }
+  service.child.kill('SIGCONT')
+  t.equal((await create(service.address)).status, 200)
+})

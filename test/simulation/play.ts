@@ -1,0 +1,200 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { createPlantHandler } from '../../src/http/create-plant.js'
+import { CreateQueue } from '../../src/http/create-queue.js'
+import { ApiError } from '../../src/http/errors.js'
+import { bodyBytes } from '../../src/http/json-body.js'
+import { keepPlant } from '../../src/http/validation.js'
+import { BatchedPlantStore } from '../../src/stores/batched-plant-store.js'
+import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'
+import { PlantNotStored } from '../../src/stores/plant-store.js'
+import { SqliteClient } from '../../src/stores/sqlite/sqlite-client.js'
+import { VirtualClock } from '../support/virtual-clock.js'
+import { Random } from './random.js'
+import { SimulatedMongo } from './simulated-mongo.js'
+import { SimulatedSqlite } from './simulated-sqlite.js'
+import type { Step, Story } from './story.js'
+
+type Status = 200 | 400 | 500 | 503 | 504
+
+interface Request {
+  readonly id: number
+  readonly name: string
+  readonly at: number
+  status: Status | undefined
+  /** Sent after all faults were over. */
+  readonly isLater: boolean
+}
+
+/**
+ * How long after the last fault a store has to have stored what is still pending: the longest back-off, and some tries.
+ */
+const RECOVERY_MS = 3_000
+/** A response may be as late as a timer. */
+const TIMER_MS = 2
+
+/**
+ * Plays a story with the real handler, deadlines, batching and writer on a simulated store, and holds each response
+ * against what it promises.
+ * @returns the first contradiction; undefined if there is none
+ */
+export async function play (story: Story, log?: (line: string) => void): Promise<string | undefined> {
+  const clock = new VirtualClock()
+  const random = new Random(story.seed ^ 0x5EED)
+  const simulated = story.store === 'MongoDB' ? new SimulatedMongo(clock, random, story) : new SimulatedSqlite(clock, random, story)
+  const maxInFlight = story.store === 'MongoDB' ? 16 : 1
+  const { storeTimeout, queueLimit } = story
+  const requests: Request[] = []
+  const acknowledged = new Map<number, string>()
+  const start = clock.now()
+  let contradiction: string | undefined
+  let isClosing = false
+  let isClosed = false
+  let unanswered = 0
+  const say = log === undefined ? undefined : (line: string) => log(`${String(clock.now() - start).padStart(6)} ms  ${line}`)
+  simulated.log = say
+
+  const open = () => {
+    const writer = simulated instanceof SimulatedMongo
+      ? new MongoWriter(simulated.collection, story.ownClient ? simulated.client : undefined, clock)
+      : new SqliteClient('simulated.db', clock, simulated.startThread)
+    const store = new BatchedPlantStore(writer, clock, random.next)
+    const queue = new CreateQueue({ queueLimit, queueBytes: 1_000_000 })
+    return { store, queue, handler: createPlantHandler(store, queue, storeTimeout, clock) }
+  }
+  let { store, queue, handler } = open()
+
+  function contradict (what: string): void {
+    say?.(`CONTRADICTION: ${what}`)
+    contradiction ??= what
+  }
+
+  function create (id: number, name: string, isLater = false): void {
+    const request: Request = { id, name, at: clock.now(), status: undefined, isLater }
+    requests.push(request)
+    say?.(`create ${id} ${name}`)
+    unanswered++
+    const reply = {
+      serializer: () => reply,
+      header: () => reply,
+      send: (payload: unknown) => { respond(request, payload) }
+    }
+    const message = { body: { id: BigInt(id), name }, [bodyBytes]: 100 } as unknown as FastifyRequest
+    keepPlant(message, reply as unknown as FastifyReply, () => {})
+    handler(message, reply as unknown as FastifyReply)
+  }
+
+  function respond (request: Request, payload: unknown): void {
+    const { id, name, at } = request
+    const plant = `${id} ${name}`
+    const status = payload instanceof ApiError ? payload.statusCode as Status : 200
+    say?.(`${status} for ${plant}${payload instanceof ApiError ? ` (${payload.cause instanceof Error ? payload.cause.message : payload.message})` : ''}`)
+    if (request.status !== undefined) return contradict(`two responses for ${plant}`)
+    request.status = status
+    unanswered--
+    const now = clock.now()
+    if (now > at + storeTimeout + TIMER_MS) contradict(`${status} for ${plant} came after ${now - at} ms`)
+    switch (status) {
+      case 200:
+        if (simulated.durable(BigInt(id)) !== name) contradict(`200 for ${plant}, which is not stored durably`)
+        acknowledged.set(id, name)
+        break
+      case 400:
+        if ([undefined, name].includes(simulated.durable(BigInt(id)))) contradict(`400 for ${plant}, but nobody else has the id`)
+        break
+      case 500: return contradict(`500 for ${plant}: ${String((payload as ApiError).cause)}`)
+      default: if (!isExcused(request, payload)) contradict(`${status} for ${plant}, for no reason`)
+    }
+  }
+
+  /** Whether a 503 or 504 has a reason: a fault that was not over long before. */
+  function isExcused ({ id, at, status, isLater }: Request, payload: unknown): boolean {
+    const cause = payload instanceof ApiError ? payload.cause : undefined
+    // With a try of it in flight, nothing is known at its deadline.
+    if (status === 504 && !simulated.isUncertain && simulated.faultsInFlight === 0) return false
+    if (status === 503 && cause === undefined) return unanswered >= queueLimit || (simulated.isUncertain && !isLater)
+    if (isLater) return false
+    if (isClosing || story.poison.includes(id)) return true
+    // The others are found by halving, which takes a while.
+    if (story.poison.length > 0 && storeTimeout < RECOVERY_MS) return true
+    if (simulated.hasRefused && (status === 504 || isPermanent(cause))) return true
+    if (simulated.faultsInFlight > 0 || (simulated instanceof SimulatedMongo && simulated.isLagging)) return true
+    const lastFault = Math.max(simulated.lastFault, at)
+    return simulated.lastFault > 0 && at + storeTimeout - lastFault < RECOVERY_MS
+  }
+
+  function isPermanent (cause: unknown): boolean {
+    return cause instanceof PlantNotStored && cause.permanent
+  }
+
+  async function close (): Promise<void> {
+    isClosing = true
+    say?.('close')
+    await store.close()
+    isClosed = true
+    say?.('closed')
+    if (simulated.writesInFlight > 0) contradict('close resolved with a write in flight')
+  }
+
+  function take (step: Step): void {
+    switch (step.do) {
+      case 'create': return create(step.id, step.name)
+      case 'fault': return simulated.addFault(step)
+      case 'close':
+        if (!isClosing) close()
+        return
+    }
+    if (!(simulated instanceof SimulatedMongo)) return
+    say?.(step.do)
+    if (step.do === 'roll back') simulated.rollBack()
+    else if (step.do === 'lag') simulated.lag()
+    else simulated.catchUp()
+  }
+
+  // What comes at one time comes in one turn of the event loop.
+  for (const at of new Set(story.steps.map(step => step.at))) {
+    clock.setTimeout(() => story.steps.filter(step => step.at === at).forEach(take), at)
+  }
+
+  async function pass (milliseconds: number): Promise<void> {
+    await clock.pass(milliseconds, () => {
+      if (simulated.writesInFlight > maxInFlight) contradict(`${simulated.writesInFlight} writes in flight`)
+      return contradiction !== undefined
+    })
+  }
+
+  await pass((story.steps.at(-1)?.at ?? 0) + storeTimeout + TIMER_MS)
+  const missing = requests.find(({ status }) => status === undefined)
+  if (missing !== undefined) contradict(`no response for ${missing.id} ${missing.name}`)
+  if (contradiction !== undefined) return contradiction
+
+  simulated.heal()
+  // Longer than any command is late.
+  await pass(storeTimeout + 13_000)
+  if (isClosing && !isClosed) contradict('close never resolves')
+  if (queue.pending !== 0 || queue.bytes !== 0) contradict(`${queue.pending} requests of ${queue.bytes} bytes are still pending`)
+  if (simulated.writes > 60 * requests.length + 50) contradict(`${simulated.writes} writes for ${requests.length} requests`)
+  for (const { id, name, status } of requests) {
+    if (status === 503 && requests.every(other => other.id !== id || other.name !== name || other.status === 503) && simulated.everStored.has(`${id} ${name}`)) {
+      contradict(`503 for ${id} ${name}, which was stored`)
+    }
+  }
+  if (contradiction !== undefined) return contradiction
+
+  // All is well: the same plants again.
+  if (isClosed) ({ store, queue, handler } = open())
+  isClosing = false
+  isClosed = false
+  for (const { id, name } of [...requests]) create(id, name, true)
+  await pass(storeTimeout + TIMER_MS)
+  for (const request of requests) {
+    if (request.status === undefined) contradict(`no response for ${request.id} ${request.name}, after recovery`)
+  }
+  close()
+  await pass(storeTimeout + 4_000)
+  if (!isClosed) contradict('close never resolves after recovery')
+  if (simulated instanceof SimulatedMongo) simulated.rollBack()
+  for (const [id, name] of acknowledged) {
+    if (simulated.durable(BigInt(id)) !== name) contradict(`${id} ${name} was acknowledged, and is lost`)
+  }
+  return contradiction
+}

@@ -1,0 +1,263 @@
+import type { CommandStarted, MongoCollection, MongoDatabase, MongoDriverClient } from '../../src/stores/mongo/mongo-driver.js'
+import type { PlantDocument } from '../../src/stores/mongo/mongo-writer.js'
+import { SimulatedStore } from './simulated-store.js'
+import type { Fault } from './story.js'
+
+interface InsertCommand {
+  documents: PlantDocument[]
+  ordered: boolean
+  writeConcern: { w: unknown }
+  comment: unknown
+}
+
+interface WriteError { index: number, code: number, errmsg: string }
+
+interface Commit {
+  documents: readonly PlantDocument[]
+  settle: (isDurable: boolean) => void
+}
+
+/** An error as the driver throws it. */
+class DriverError extends Error {
+  constructor (override readonly name: string, message: string, fields: object = {}) {
+    super(message)
+    Object.assign(this, fields)
+  }
+}
+
+const REFUSED = [13, 121]
+
+/**
+ * MongoDB and its driver, as far as the writer uses them: a replica set whose writes can be lost until the majority has
+ * them.
+ */
+export class SimulatedMongo extends SimulatedStore {
+  readonly #listeners = new Set<(event: CommandStarted) => void>()
+  #isLagging = false
+  #commits: Commit[] = []
+
+  readonly client: MongoDriverClient = {
+    options: { dbName: 'simulated', socketTimeoutMS: this.story.storeTimeout / 2, monitorCommands: this.story.monitors },
+    db: () => this.#database,
+    on: (_event, listener) => this.#listeners.add(listener),
+    off: (_event, listener) => this.#listeners.delete(listener),
+    connect: () => {
+      const fault = this.takeFault('connect')
+      if (fault?.kind !== 'unsent') return new Promise(resolve => { this.#after(this.#latency(), () => resolve(undefined)) })
+      return new Promise((_resolve, reject) => { this.#failUnsent(fault, reject) }).finally(this.faultBegins())
+    },
+    close: async () => {}
+  }
+
+  get #database (): MongoDatabase {
+    return {
+      client: this.client,
+      collection: () => this.collection,
+      command: (command, options) => this.#command(command as InsertCommand, options as { signal: AbortSignal })
+    }
+  }
+
+  readonly collection: MongoCollection = {
+    collectionName: 'plants',
+    db: this.#database,
+    find: (filter, options) => ({
+      toArray: () => this.#find(
+        (filter as { _id: { $in: bigint[] } })._id.$in,
+        options as { readConcern: unknown, signal: AbortSignal }
+      )
+    })
+  }
+
+  /** Loses the writes that the majority does not have. Their clients get an error, or only a closed connection. */
+  rollBack (): void {
+    this.isUncertain = true
+    this.lastFault = this.clock.now()
+    const commits = this.#commits.splice(0)
+    for (const [id, { isDurable }] of this.plants) if (!isDurable) this.plants.delete(id)
+    for (const { settle } of commits) settle(false)
+  }
+
+  lag (): void {
+    this.isUncertain = true
+    this.#isLagging = true
+  }
+
+  catchUp (): void {
+    if (this.#isLagging) this.lastFault = this.clock.now()
+    this.#isLagging = false
+    for (const commit of this.#commits.splice(0)) this.#commit(commit)
+  }
+
+  override heal (): void {
+    super.heal()
+    this.catchUp()
+  }
+
+  get isLagging (): boolean {
+    return this.#isLagging
+  }
+
+  #command (command: InsertCommand, { signal }: { signal: AbortSignal }): Promise<object> {
+    const { documents, comment } = command
+    this.writes++
+    this.writesInFlight++
+    const number = this.writes
+    const fault = this.takeFault('write')
+    this.log?.(`insert ${number} of ${documents.map(({ _id, name }) => `${_id} ${name}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
+    const ends = fault === undefined ? () => {} : this.faultBegins()
+    return new Promise<object>((resolve, reject) => {
+      signal.addEventListener('abort', () => {
+        // Also without a fault: it took longer than the create had time.
+        if (fault?.kind !== 'unsent') this.isUncertain = true
+        reject(signal.reason)
+      }, { once: true })
+      if (fault?.kind === 'unsent') return this.#failUnsent(fault, reject)
+      for (const listener of this.#listeners) listener({ commandName: 'insert', command: { comment } })
+      this.#carryOut(command, fault, resolve, reject)
+    }).finally(() => {
+      ends()
+      this.writesInFlight--
+      this.log?.(`insert ${number} has completed`)
+    })
+  }
+
+  #carryOut (
+    command: InsertCommand, fault: Fault | undefined, resolve: (reply: object) => void, reject: (error: Error) => void
+  ): void {
+    const { documents } = command
+    const arrives = this.#latency()
+    if (fault?.kind === 'lost') {
+      this.isUncertain = true
+      const { late, closedAfter } = fault
+      if (late !== undefined) this.#after(arrives + late, () => this.#execute(command, undefined, () => {}))
+      this.#fail(reject, closedAfter, 'MongoNetworkError', 'connection closed')
+      return
+    }
+    if (fault?.kind === 'slow' || this.#isLagging) this.isUncertain = true
+    this.#after(arrives + (fault?.kind === 'slow' ? fault.after : 0), () => {
+      if (this.isPoisoned(documents.map(({ _id }) => _id))) {
+        return this.#after(this.#latency(), () => reject(serverError(2, ['NoWritesPerformed'])))
+      }
+      if (fault?.kind === 'error') {
+        const stores = fault.stores && !REFUSED.includes(fault.code)
+        if (REFUSED.includes(fault.code)) this.hasRefused = true
+        else if (!fault.labels.includes('NoWritesPerformed')) this.isUncertain = true
+        if (stores) this.#execute(command, undefined, () => {})
+        return this.#after(this.#latency(), () => reject(serverError(fault.code, fault.labels)))
+      }
+      this.#execute(command, fault, (writeErrors, isDurable) => {
+        this.#after(this.#latency(), () => {
+          const errors = writeErrors.length > 0 ? { writeErrors } : {}
+          if (fault?.kind === 'write concern error') {
+            this.isUncertain = true
+            const result = { n: 0, ...errors, writeConcernError: { code: fault.code, errmsg: 'waiting for replication timed out' } }
+            return reject(new DriverError('MongoWriteConcernError', 'waiting for replication timed out', { result }))
+          }
+          if (isDurable) return resolve({ n: documents.length - writeErrors.length, ...errors, ok: 1 })
+          reject(this.random.chance(0.5) ? new DriverError('MongoNetworkError', 'connection closed') : serverError(11602, []))
+        })
+      }, fault?.kind === 'write concern error' ? { durable: false } : command.writeConcern.w === 'majority' ? undefined : { durable: true })
+    })
+  }
+
+  /**
+   * @param settle called once the majority has what was stored, or it is lost; at once if nothing was
+   * @param atOnce called at once, with this
+   */
+  #execute (
+    { documents, ordered }: InsertCommand, fault: Fault | undefined,
+    settle: (errors: WriteError[], isDurable: boolean) => void, atOnce?: { durable: boolean }
+  ): void {
+    const errors: WriteError[] = []
+    const stored: PlantDocument[] = []
+    for (const [index, document] of documents.entries()) {
+      const { _id, name } = document
+      const fails = fault?.kind === 'write errors' && index % fault.every === 0
+      if (fails) {
+        if (REFUSED.includes(fault.code)) this.hasRefused = true
+        else this.isUncertain = true
+        errors.push({ index, code: fault.code, errmsg: 'scripted' })
+        if (fault.stores && !REFUSED.includes(fault.code) && this.insert(_id, name, false)) stored.push(document)
+      } else if (this.insert(_id, name, false)) {
+        stored.push(document)
+      } else {
+        errors.push({ index, code: 11000, errmsg: 'E11000 duplicate key' })
+        if (this.plants.get(_id)?.isDurable !== true) this.isUncertain = true
+      }
+      if (ordered && errors.length > 0) break
+    }
+    if (stored.length === 0) return settle(errors, true)
+    if (atOnce !== undefined) settle(errors, atOnce.durable)
+    const commit: Commit = {
+      documents: stored,
+      settle: isDurable => { if (atOnce === undefined) settle(errors, isDurable) }
+    }
+    this.#commits.push(commit)
+    if (!this.#isLagging) this.#after(this.#latency(), () => { if (!this.#isLagging) this.#commit(commit) })
+  }
+
+  #commit (commit: Commit): void {
+    const place = this.#commits.indexOf(commit)
+    if (place >= 0) this.#commits.splice(place, 1)
+    // Lost in the meantime, perhaps, and stored again by another.
+    for (const { _id, name } of commit.documents) {
+      const plant = this.plants.get(_id)
+      if (plant?.name === name) plant.isDurable = true
+    }
+    commit.settle(commit.documents.every(({ _id, name }) => this.durable(_id) === name))
+  }
+
+  #find (
+    ids: readonly bigint[], { readConcern, signal }: { readConcern: unknown, signal: AbortSignal }
+  ): Promise<object[]> {
+    const fault = this.takeFault('read')
+    const ends = fault === undefined ? () => {} : this.faultBegins()
+    if (fault !== undefined) this.isUncertain = true
+    return new Promise<object[]>((resolve, reject) => {
+      signal.addEventListener('abort', () => {
+        this.isUncertain = true
+        reject(signal.reason)
+      }, { once: true })
+      if (fault?.kind === 'lost') return this.#fail(reject, fault.closedAfter, 'MongoNetworkError', 'connection closed')
+      this.#after(this.#latency() + (fault?.kind === 'slow' ? fault.after : 0), () => {
+        if (fault?.kind === 'error') return reject(serverError(fault.code, fault.labels))
+        const found = ids.flatMap(_id => {
+          const name = readConcern === 'majority' ? this.durable(_id) : this.plants.get(_id)?.name
+          return name === undefined ? [] : [{ _id, name }]
+        })
+        this.#after(this.#latency(), () => resolve(found))
+      })
+    }).finally(ends)
+  }
+
+  /** Fails after so many milliseconds, or when the driver waits no longer. */
+  #fail (reject: (error: Error) => void, after: number | undefined, name: string, message: string): void {
+    if (after === undefined) this.#after(this.story.storeTimeout / 2, () => reject(new DriverError('MongoNetworkTimeoutError', 'connection timed out')))
+    else this.#after(after, () => reject(new DriverError(name, message)))
+  }
+
+  #failUnsent ({ error, after }: Extract<Fault, { kind: 'unsent' }>, reject: (error: Error) => void): void {
+    const server = { address: 'simulated:1', type: 'Unknown', error: error === 'silent' ? null : new Error('connect ECONNREFUSED') }
+    if (error === 'silent' || error === 'checkout' || !this.story.monitors) this.isUncertain = true
+    this.#after(after, () => {
+      switch (error) {
+        case 'checkout': return reject(new DriverError('MongoWaitQueueTimeoutError', 'timed out while checking out a connection'))
+        case 'handshake': return reject(serverError(91, []))
+        case 'connection': return reject(new DriverError('MongoNetworkError', 'connection refused'))
+        default: reject(new DriverError('MongoServerSelectionError', 'selection timed out', { reason: { servers: new Map([['simulated:1', server]]) } }))
+      }
+    })
+  }
+
+  #latency (): number {
+    return 1 + this.random.below(6)
+  }
+
+  #after (milliseconds: number, task: () => void): void {
+    this.clock.setTimeout(task, milliseconds)
+  }
+}
+
+function serverError (code: number, errorLabels: string[]): Error {
+  return new DriverError('MongoServerError', `error ${code}`, { code, errorLabels })
+}

@@ -1,0 +1,105 @@
+import { EventEmitter } from 'node:events'
+import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/thread-messages.js'
+import { SAME, TAKEN } from '../../src/stores/sqlite/thread-messages.js'
+import { SimulatedStore } from './simulated-store.js'
+import type { Fault } from './story.js'
+
+/** A database file whose transactions are durable once they are committed, and the threads that write to it. */
+export class SimulatedSqlite extends SimulatedStore {
+  readonly startThread = (): SimulatedThread => {
+    const fault = this.takeFault('connect')
+    if (fault !== undefined) {
+      this.faultBegins()()
+      throw new Error('no thread')
+    }
+    return new SimulatedThread(this)
+  }
+
+  /** Executes a request. Calls back once, with the answer, or with nothing if the thread dies. */
+  serve (request: SqliteRequest, done: (answer: SqliteAnswer | undefined) => void): void {
+    if (request.kind !== 'write') return this.#after(() => done({ kind: 'done', outcomes: null }))
+    this.writes++
+    const fault = this.takeFault('write')
+    const ends = fault === undefined ? () => {} : this.faultBegins()
+    const { ids, names } = request.plants
+    this.log?.(`write of ${names.map((name, i) => `${ids[i]} ${name}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
+    if (fault?.kind === 'dies' || fault?.kind === 'slow') this.isUncertain = true
+    this.#after(() => {
+      ends()
+      done(this.#answer(ids, names, fault))
+    }, fault?.kind === 'slow' ? fault.after : 0)
+  }
+
+  #answer (ids: BigInt64Array, names: readonly string[], fault: Fault | undefined): SqliteAnswer | undefined {
+    const failed = (message: string, perhapsStored: boolean, permanent: boolean, ends: boolean): SqliteAnswer =>
+      ({ kind: 'failed', message, perhapsStored, permanent, ends })
+    if (fault?.kind === 'dies') {
+      if (fault.stores) this.#write(ids, names)
+      return undefined
+    }
+    if (fault?.kind === 'fails') {
+      if (fault.perhaps) this.isUncertain = true
+      if (fault.permanent) this.hasRefused = true
+      if (fault.perhaps && fault.stores) this.#write(ids, names)
+      return failed('failed', fault.perhaps, fault.permanent, this.random.chance(0.5))
+    }
+    if (this.isPoisoned(ids)) return failed('damaged', false, false, this.random.chance(0.5))
+    return { kind: 'done', outcomes: this.#write(ids, names) }
+  }
+
+  #write (ids: BigInt64Array, names: readonly string[]): Uint8Array | null {
+    let outcomes: Uint8Array | null = null
+    names.forEach((name, i) => {
+      const id = ids[i] ?? 0n
+      if (this.insert(id, name, true)) return
+      outcomes ??= new Uint8Array(names.length)
+      outcomes[i] = this.durable(id) === name ? SAME : TAKEN
+    })
+    return outcomes
+  }
+
+  #after (task: () => void, more = 0): void {
+    this.clock.setTimeout(task, 1 + this.random.below(4) + more)
+  }
+}
+
+/** As a worker thread: takes one request after the other, and answers in order. */
+class SimulatedThread extends EventEmitter {
+  readonly #sqlite: SimulatedSqlite
+  readonly #requests: SqliteRequest[] = []
+  #isBusy = false
+  #hasEnded = false
+
+  constructor (sqlite: SimulatedSqlite) {
+    super()
+    this.#sqlite = sqlite
+  }
+
+  postMessage (request: SqliteRequest): void {
+    if (request.kind === 'write') this.#sqlite.writesInFlight++
+    this.#requests.push(request)
+    this.#next()
+  }
+
+  #next (): void {
+    const [request] = this.#requests
+    if (request === undefined || this.#isBusy || this.#hasEnded) return
+    this.#isBusy = true
+    this.#requests.shift()
+    if (request.kind === 'close') return this.#end()
+    this.#sqlite.serve(request, answer => {
+      this.#isBusy = false
+      if (request.kind === 'write') this.#sqlite.writesInFlight--
+      if (answer === undefined) return this.#end()
+      this.emit('message', answer)
+      if (answer.kind !== 'done' && answer.ends) return this.#end()
+      this.#next()
+    })
+  }
+
+  #end (): void {
+    this.#hasEnded = true
+    this.#sqlite.writesInFlight -= this.#requests.filter(({ kind }) => kind === 'write').length
+    this.#sqlite.clock.setTimeout(() => this.emit('exit', 0), 1)
+  }
+}

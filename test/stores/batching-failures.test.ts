@@ -1,0 +1,296 @@
+import t from 'tap'
+import type { WriteResult } from '../../src/stores/batch-writer.js'
+import { PlantNotStored, PlantPerhapsStored } from '../../src/stores/plant-store.js'
+import { notStored, numbers, sharedWrites } from '../support/stores/fake-writer.js'
+
+/** A store that works but for these plants: no batch that holds one of them is stored. */
+const poisoned = (...poison: number[]) => (ids: readonly number[]): readonly WriteResult[] | WriteResult =>
+  ids.some(id => poison.includes(id)) ? notStored('damaged') : ids.map(() => 'stored')
+
+t.test('a failed plant is sent again until it is stored', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = (_ids, number) => number < 4 ? notStored() : 'stored'
+  create([1])
+  await clock.pass(1_000)
+  t.equal(outcomes.get(1), 'stored')
+  t.strictSame(writer.ids, [[1], [1], [1], [1]])
+})
+
+t.test('each pause is twice as long as the one before, up to a second', async t => {
+  const { clock, writer, create } = sharedWrites()
+  writer.respond = () => notStored()
+  create([1], 10_000)
+  await clock.pass(4_000)
+  const pauses = writer.batches.slice(1).map(({ at }, place) => at - (writer.batches[place]?.at ?? 0))
+  t.strictSame(pauses, [25, 50, 100, 200, 400, 800, 1_000, 1_000])
+})
+
+t.test('no pause is longer than half of the time until the deadline', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = () => notStored()
+  for (let id = 1; id < 20; id++) {
+    create([id], 800)
+    await clock.pass(150)
+  }
+  writer.respond = () => 'stored'
+  create([20], 800)
+  await clock.pass(400)
+  t.equal(outcomes.get(20), 'stored')
+})
+
+t.test('after a success the pauses start again', async t => {
+  const { clock, writer, create } = sharedWrites()
+  writer.respond = (_ids, number) => [1, 2, 3, 5].includes(number) ? notStored() : 'stored'
+  create([1])
+  await clock.pass(1_000)
+  create([2])
+  await clock.pass(26)
+  t.equal((writer.batches[5]?.at ?? 0) - (writer.batches[4]?.at ?? 0), 25)
+})
+
+t.test('a plant that fails by itself is sent again later, and does not delay the others', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = ids => ids.map(id => id === 2 ? notStored() : 'stored')
+  create([1, 2, 3])
+  await clock.pass(10)
+  create([4])
+  await clock.pass(0)
+  t.strictSame([...outcomes], [[1, 'stored'], [3, 'stored'], [4, 'stored']])
+  create([5])
+  await clock.pass(15)
+  t.strictSame(writer.ids, [[1, 2, 3], [4], [5], [2]])
+  writer.respond = () => 'stored'
+  await clock.pass(50)
+  t.equal(outcomes.get(2), 'stored')
+})
+
+t.test('a plant that cannot have been stored is PlantNotStored at its deadline, with the reason', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = () => notStored('the disk is away')
+  create([1], 400)
+  await clock.pass(299)
+  t.equal(outcomes.size, 0)
+  await clock.pass(51)
+  t.match(outcomes.get(1), { name: 'PlantNotStored', message: 'the disk is away' })
+  t.ok(writer.batches.length > 2, `after ${writer.batches.length} tries`)
+})
+
+t.test('a plant known not to be stored is not left open by a last attempt without time', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = () => notStored('away')
+  create([1], 400)
+  await clock.pass(400)
+  t.match(outcomes.get(1), { name: 'PlantNotStored', message: 'away' })
+  t.ok(writer.batches.every(({ at, deadline }) => deadline - at >= 100))
+})
+
+t.test('an open outcome stays open after later failures', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = (_ids, number) => number === 2 ? new PlantPerhapsStored('no response') : notStored()
+  create([1], 400)
+  await clock.pass(400)
+  t.match(outcomes.get(1), { name: 'PlantPerhapsStored', message: 'no response' })
+})
+
+t.test('an open outcome is settled by a later success', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = (_ids, number) => number === 1 ? new PlantPerhapsStored('no response') : 'same'
+  create([1, 2])
+  await clock.pass(400)
+  t.strictSame([...outcomes.values()], ['same', 'same'])
+})
+
+t.test('a result that is missing leaves the plant open', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = () => ['stored']
+  create([1, 2], 60)
+  await clock.pass(60)
+  t.match([...outcomes.values()], ['stored', PlantPerhapsStored])
+})
+
+t.test('a plant or a batch with a permanent failure is not sent again', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = () => notStored('the disk is full', true)
+  create([1, 2])
+  await clock.turns()
+  for (const id of [1, 2]) t.match(outcomes.get(id), { name: 'PlantNotStored', message: 'the disk is full', permanent: true })
+  writer.respond = () => [notStored('not authorized', true), 'stored']
+  create([3, 4])
+  await clock.turns()
+  t.match([outcomes.get(3), outcomes.get(4)], [{ message: 'not authorized' }, 'stored'])
+  await clock.pass(2_000)
+  t.equal(writer.batches.length, 2)
+})
+
+t.test('a permanent failure after an open outcome leaves it open', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = (_ids, number) => number === 1 ? new PlantPerhapsStored('no response') : notStored('not authorized', true)
+  create([1])
+  await clock.pass(100)
+  t.match(outcomes.get(1), { name: 'PlantPerhapsStored' })
+  t.equal(writer.batches.length, 2)
+})
+
+t.test('if a batch fails because of one plant, all others are stored soon', async t => {
+  for (const poison of [1, 37, 64]) {
+    const { clock, writer, outcomes, create } = sharedWrites()
+    writer.respond = poisoned(poison)
+    create(numbers(64), 1_000)
+    await clock.pass(600)
+    t.strictSame([...outcomes.keys()].sort((a, b) => a - b), numbers(64).filter(id => id !== poison))
+    t.strictSame(new Set(outcomes.values()), new Set(['stored']))
+    t.ok(writer.batches.filter(({ ids }) => ids.length > 1).length <= 13, 'it was found by halving')
+    await clock.pass(400)
+    t.match(outcomes.get(poison), { name: 'PlantNotStored', message: 'damaged' })
+  }
+})
+
+t.test('under a steady load, one plant that cannot be stored does not pause the others', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = poisoned(10)
+  create(numbers(20), 1_000)
+  for (let id = 100; id < 200; id += 10) {
+    await clock.pass(2)
+    create(numbers(10, id))
+    await clock.turns()
+    t.equal(outcomes.get(id), 'stored')
+  }
+  await clock.pass(100)
+  t.strictSame(numbers(20).filter(id => outcomes.get(id) !== 'stored'), [10])
+})
+
+t.test('several plants that cannot be stored are all found', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites(4)
+  const poison = [1, 2, 30, 64]
+  writer.respond = poisoned(...poison)
+  create(numbers(64), 2_000)
+  await clock.pass(1_500)
+  t.strictSame(numbers(64).filter(id => outcomes.get(id) !== 'stored'), poison)
+})
+
+t.test('a plant that cannot be stored is sent alone from then on, even when a client retries it', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = poisoned(3)
+  create([1, 2, 3, 4], 500)
+  await clock.pass(500)
+  t.match(outcomes.get(3), { message: 'damaged' })
+  const before = writer.batches.length
+  create([3, 5, 6, 7])
+  await clock.turns()
+  t.strictSame(new Set(writer.ids.slice(before)), new Set([[3], [5, 6, 7]]))
+  writer.respond = () => 'stored'
+  await clock.pass(30)
+  t.equal(outcomes.get(3), 'stored')
+  create([3, 8])
+  await clock.turns()
+  t.strictSame(writer.ids.at(-1), [3, 8], 'what could be stored is no longer apart')
+})
+
+t.test('the number of remembered ids is limited', async t => {
+  const { clock, writer, create } = sharedWrites()
+  writer.respond = ids => ids.includes(0) ? 'stored' : notStored()
+  for (const id of numbers(1_001)) {
+    create([id], 200)
+    await clock.turns()
+    create([0])
+    await clock.pass(2)
+  }
+  await clock.pass(1_000)
+  const before = writer.batches.length
+  writer.respond = () => 'stored'
+  create([1, 2, 2_000])
+  await clock.turns()
+  t.strictSame(new Set(writer.ids.slice(before)), new Set([[2], [1, 2_000]]))
+})
+
+t.test('in an outage a few parts at a time are sent as probes, and then all', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites(16)
+  writer.respond = () => notStored()
+  for (let first = 0; first < 500; first += 100) {
+    create(numbers(100, first))
+    await clock.turns()
+  }
+  await clock.pass(3_000)
+  t.ok(writer.batches.length < 50, `${writer.batches.length} batches in 3 s`)
+  writer.respond = () => 'stored'
+  const before = writer.batches.length
+  await clock.pass(1_000)
+  t.strictSame(new Set(outcomes.values()), new Set(['stored']))
+  t.equal(outcomes.size, 500)
+  t.ok(writer.batches.length - before < 80, `${writer.batches.length - before} batches for 500 plants`)
+})
+
+t.test('in an outage new plants are held back after the second failure, until the next probe', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = () => notStored()
+  create([1])
+  await clock.turns()
+  create([2])
+  await clock.turns()
+  t.strictSame(writer.ids, [[1], [2]], 'one failure alone may have been the plant\'s')
+  create([3])
+  await clock.turns()
+  create([4])
+  await clock.pass(24)
+  t.equal(writer.batches.length, 2)
+  writer.respond = () => 'stored'
+  await clock.pass(1)
+  t.strictSame(writer.ids.slice(2), [[1], [3, 4], [2]])
+  t.strictSame([...outcomes.values()], Array(4).fill('stored'))
+})
+
+t.test('plants that each fail by themselves also hold back new plants, if none is stored', async t => {
+  const { clock, writer, create } = sharedWrites()
+  writer.respond = ids => ids.map(() => notStored())
+  create([1, 2])
+  await clock.turns()
+  create([3])
+  await clock.turns()
+  create([4])
+  await clock.turns()
+  t.strictSame(writer.ids, [[1, 2], [3]])
+})
+
+t.test('plants that can never be stored do not take all of the writer', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites(4)
+  writer.respond = ids => ids.includes(100) ? 'stored' : notStored()
+  for (const id of numbers(6)) {
+    create([id])
+    await clock.turns()
+    create([100])
+    await clock.turns()
+  }
+  writer.respond = undefined
+  const before = writer.batches.length
+  await clock.pass(1_000)
+  t.equal(writer.batches.length - before, 2, 'half of what may be in flight')
+  create([7])
+  await clock.turns()
+  t.strictSame(writer.ids.at(-1), [7])
+  writer.answer('stored')
+  await clock.turns()
+  t.equal(outcomes.get(7), 'stored')
+})
+
+t.test('a plant waiting for a retry is given up shortly before its deadline, and is not sent again', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  writer.respond = poisoned(1)
+  create([1], 600)
+  create([2])
+  await clock.pass(550)
+  t.match(outcomes.get(1), PlantNotStored)
+  const before = writer.batches.length
+  await clock.pass(2_000)
+  t.equal(writer.batches.length, before)
+})
+
+t.test('a create request whose last attempt fails without time left rejects at once, without waiting for a timer', async t => {
+  for (const results of [notStored('away'), [notStored('away')]]) {
+    const { clock, writer, outcomes, create } = sharedWrites()
+    create([1], 500)
+    await clock.pass(450)
+    writer.answer(results)
+    await clock.turns()
+    t.match(outcomes.get(1), { message: 'away' })
+  }
+})

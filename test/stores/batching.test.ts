@@ -1,0 +1,338 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import t from 'tap'
+import { PlantNotStored } from '../../src/stores/plant-store.js'
+import { SharedWrites } from '../../src/stores/batching.js'
+import { notStored, numbers, sharedWrites } from '../support/stores/fake-writer.js'
+
+t.test('create requests of one turn of the event loop share a write, each with its own outcome', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  create([1, 2, 3])
+  await clock.turns()
+  t.strictSame(writer.ids, [[1, 2, 3]])
+  writer.answer(['stored', 'same', 'taken'])
+  await clock.turns()
+  t.strictSame([...outcomes], [[1, 'stored'], [2, 'same'], [3, 'taken']])
+})
+
+t.test('with one write at a time, requests that arrive during it form the next', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  create([1])
+  await clock.turns()
+  create([2, 3, 4, 5])
+  await clock.turns()
+  t.strictSame(writer.ids, [[1]], 'the others wait')
+  writer.answer('stored')
+  await clock.turns()
+  t.strictSame(writer.ids, [[1], [2, 3, 4, 5]])
+  writer.answer('stored')
+  await clock.turns()
+  t.strictSame([...outcomes.values()], Array(5).fill('stored'))
+})
+
+t.test('while a large batch is in flight few requests wait and many are sent, and the number of batches in flight is limited', async t => {
+  const { clock, writer, create } = sharedWrites(2)
+  const sizes = () => writer.ids.map(ids => ids.length)
+  create(numbers(100))
+  await clock.turns()
+  create(numbers(20))
+  await clock.turns()
+  t.strictSame(sizes(), [100], 'a few wait')
+  create(numbers(30))
+  await clock.turns()
+  t.strictSame(sizes(), [100, 50], 'half as many as there were go')
+  create(numbers(400))
+  await clock.turns()
+  t.strictSame(sizes(), [100, 50], 'no third one at once')
+  writer.batches[0]?.answer('stored')
+  await clock.turns()
+  t.strictSame(sizes(), [100, 50, 400])
+})
+
+t.test('a settled request no longer counts as outstanding', async t => {
+  const { clock, writer, create } = sharedWrites(2)
+  create(numbers(100))
+  await clock.turns()
+  writer.answer('stored')
+  await clock.turns()
+  create(numbers(20))
+  await clock.turns()
+  create(numbers(60))
+  await clock.turns()
+  t.strictSame(writer.ids.map(ids => ids.length), [100, 20, 60])
+})
+
+t.test('with nothing in flight it gathers while each turn brings more, up to half of the last peak', async t => {
+  const { clock, writer, create } = sharedWrites()
+  const turn = () => clock.step()
+  create(numbers(10))
+  await clock.turns()
+  writer.answer('stored')
+  await clock.turns()
+  for (const id of [11, 12, 13]) {
+    create([id])
+    turn()
+    t.equal(writer.batches.length, 1, `${id} waits for another turn`)
+  }
+  turn()
+  t.strictSame(writer.ids[1], [11, 12, 13], 'a turn that brings none ends it')
+  writer.answer('stored')
+  await clock.turns()
+  create([14, 15, 16, 17])
+  turn()
+  create([18])
+  turn()
+  t.strictSame(writer.ids[2], [14, 15, 16, 17, 18], 'enough are there')
+})
+
+t.test('requests for a distant store are sent in several batches, as long as more may be in flight', async t => {
+  const { clock, writer, create } = sharedWrites(4)
+  const sizes = () => writer.ids.map(ids => ids.length)
+  create(numbers(400))
+  await clock.pass(20)
+  writer.answer('stored')
+  await clock.turns()
+  create(numbers(400))
+  await clock.turns()
+  t.strictSame(sizes(), [400, 100, 100, 100, 100])
+  create(numbers(400))
+  await clock.turns()
+  writer.answer('stored')
+  await clock.turns()
+  t.strictSame(sizes(), [400, 100, 100, 100, 100, 400], 'the last place takes all that is pending')
+})
+
+t.test('a store that writes one batch at a time gets all pending plants at once, however distant it is', async t => {
+  const { clock, writer, create } = sharedWrites(1)
+  for (let turn = 0; turn < 2; turn++) {
+    create(numbers(400))
+    await clock.pass(20)
+    writer.answer('stored')
+    await clock.turns()
+  }
+  t.strictSame(writer.ids.map(ids => ids.length), [400, 400])
+})
+
+t.test('a batch has the time of the create that can wait longest', async t => {
+  const { clock, writer, create } = sharedWrites()
+  create([1], 2_000)
+  create([2], 4_000)
+  create([3], 3_000)
+  const now = clock.now()
+  await clock.turns()
+  t.strictSame(writer.batches.map(({ deadline }) => deadline - now), [4_000])
+})
+
+t.test('when a batch returns, even a few pending plants are sent', async t => {
+  const { clock, writer, create } = sharedWrites(2)
+  create([1, 2, 3])
+  await clock.turns()
+  create([4])
+  await clock.turns()
+  t.equal(writer.batches.length, 1)
+  writer.answer('stored')
+  await clock.turns()
+  t.strictSame(writer.ids, [[1, 2, 3], [4]])
+})
+
+t.test('full batches double in size while they are short, to 4,000 plants', async t => {
+  const { clock, writer, create } = sharedWrites()
+  writer.respond = () => 'stored'
+  create(numbers(12_000))
+  await clock.turns()
+  t.strictSame(writer.ids.map(ids => ids.length), [500, 1_000, 2_000, 4_000, 4_000, 500])
+})
+
+t.test('batches halve in size if one takes long, to 32 plants', async t => {
+  const { clock, writer, create } = sharedWrites()
+  for (const expected of [500, 250, 125, 62, 32, 32]) {
+    create(numbers(expected + 1), 20_000)
+    await clock.turns()
+    t.equal(writer.batches.at(-1)?.ids.length, expected)
+    await clock.pass(401)
+    writer.answer('stored')
+    await clock.turns()
+    writer.answer('stored')
+    await clock.turns()
+  }
+})
+
+t.test('a batch has 4,000,000 characters of names and tags at most, but a longer plant goes alone', async t => {
+  const { clock, writer, writes, create } = sharedWrites()
+  writer.respond = () => 'stored'
+  const large = 'x'.repeat(1_500_000)
+  const deadline = clock.now() + 1_000
+  for (const id of [1n, 2n, 3n]) writes.create({ id, name: large, tag: 'tag' }, deadline)
+  create([4], 1_000, 'x'.repeat(5_000_000))
+  for (const id of [5n, 6n]) writes.create({ id, name: '', tag: large }, deadline)
+  await clock.turns()
+  t.strictSame(writer.ids, [[1, 2], [3], [4], [5, 6]])
+})
+
+t.test('a request pending shortly before its deadline is given up, and not sent', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  create([1])
+  await clock.turns()
+  create([3], 600)
+  create([2], 500)
+  create([4], 605)
+  create([5], 3_000)
+  await clock.pass(449)
+  t.equal(outcomes.size, 0)
+  await clock.pass(1)
+  t.strictSame([...outcomes.keys()], [2])
+  await clock.pass(100)
+  t.strictSame([...outcomes.keys()], [2, 3], 'the response to each is out before its deadline')
+  await clock.pass(15)
+  t.strictSame([...outcomes.keys()], [2, 3, 4])
+  for (const error of outcomes.values()) t.match(error, { name: 'PlantNotStored', message: /too busy/ })
+  writer.answer('stored')
+  await clock.turns()
+  t.strictSame(writer.ids, [[1], [5]])
+})
+
+t.test('a request past its deadline is not sent', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  create([1], -1)
+  create([2])
+  await clock.turns()
+  t.strictSame(writer.ids, [[2]])
+  t.match(outcomes.get(1), { name: 'PlantNotStored', message: /too busy/ })
+})
+
+t.test('a request with a distant or infinite deadline starts no timer that is too long', async t => {
+  const { clock, writer, outcomes, create } = sharedWrites()
+  create([1], Infinity)
+  create([2], 2 ** 40)
+  await clock.turns()
+  writer.answer('stored')
+  await clock.turns()
+  t.strictSame([...outcomes.values()], ['stored', 'stored'])
+  t.ok((clock.next ?? 0) - clock.now() < 2 ** 31)
+})
+
+t.test('an idle store keeps no process alive', async t => {
+  const { clock, writer, create } = sharedWrites()
+  create([1])
+  await clock.turns()
+  writer.answer('stored')
+  await clock.turns()
+  t.equal(clock.timers, 0)
+})
+
+t.test('close resolves at once if nothing is in flight, also twice', async t => {
+  const { writes, clock } = sharedWrites()
+  await t.resolves(writes.close())
+  await t.resolves(writes.close())
+  t.equal(clock.next, undefined, 'and leaves no timer')
+})
+
+t.test('close waits for requests in flight and pending, and refuses later ones', async t => {
+  const { clock, writer, writes, outcomes, create } = sharedWrites()
+  create([1])
+  await clock.turns()
+  create([2])
+  let closed = false
+  Promise.all([writes.close(), writes.close()]).then(() => { closed = true })
+  create([3])
+  await clock.turns()
+  t.strictSame([...outcomes.keys()], [3])
+  t.match(outcomes.get(3), { name: 'PlantNotStored', message: 'the store is closed' })
+  writer.answer('stored')
+  await clock.turns()
+  t.equal(outcomes.get(1), 'stored')
+  t.notOk(closed)
+  writer.answer('stored')
+  await clock.turns()
+  t.equal(outcomes.get(2), 'stored')
+  t.ok(closed)
+  t.strictSame(writer.ids, [[1], [2]])
+  t.equal(clock.next, undefined)
+})
+
+t.test('a plant that fails during close is not sent again', async t => {
+  const { clock, writer, writes, outcomes, create } = sharedWrites()
+  create([1, 2])
+  await clock.turns()
+  const closed = writes.close()
+  writer.answer(notStored())
+  await closed
+  t.match([...outcomes.values()], [{ message: 'away' }, { message: 'away' }])
+  t.equal(writer.batches.length, 1)
+  t.equal(clock.next, undefined)
+})
+
+t.test('close gives up all requests that wait for a retry', async t => {
+  const { clock, writer, writes, outcomes, create } = sharedWrites(1)
+  writer.respond = ids => ids.includes(1) ? notStored('apart') : ids.map(id => id === 2 ? notStored('by itself') : 'stored')
+  create([1])
+  await clock.pass(26)
+  create([2, 3])
+  await clock.pass(26)
+  writer.respond = undefined
+  create([4, 5])
+  await clock.turns()
+  writer.answer(notStored('suspect'))
+  await clock.turns()
+  const closed = writes.close()
+  await clock.turns()
+  writer.answer('stored')
+  await closed
+  t.match(Object.fromEntries(outcomes), { 1: { message: 'apart' }, 2: { message: 'by itself' }, 3: 'stored', 4: { message: 'suspect' } })
+  t.equal(outcomes.size, 5)
+  t.equal(clock.next, undefined)
+})
+
+t.test('close gives up requests held back while the store fails', async t => {
+  const { clock, writer, writes, outcomes, create } = sharedWrites()
+  writer.respond = () => notStored()
+  create([1])
+  await clock.turns()
+  create([2])
+  await clock.turns()
+  create([3])
+  await clock.turns()
+  t.strictSame(writer.ids, [[1], [2]])
+  await writes.close()
+  await clock.turns()
+  t.match([...outcomes.values()], [PlantNotStored, PlantNotStored, PlantNotStored])
+  t.strictSame(writer.ids, [[1], [2]])
+  t.equal(clock.next, undefined)
+})
+
+t.test('close also resolves if all pending requests are past their deadlines', async t => {
+  const { clock, writer, writes, outcomes, create } = sharedWrites()
+  create([1], -1)
+  await t.resolves(writes.close())
+  await clock.turns()
+  t.match(outcomes.get(1), { message: /too busy/ })
+  t.equal(writer.batches.length, 0)
+})
+
+t.test('subscribers of the channels observe each batch, when it starts and when it completes', async t => {
+  const observed: object[] = []
+  const observe = (message: unknown, name: string | symbol) => { observed.push({ name, ...Object(message) }) }
+  const names = ['plant-store:batch:start', 'plant-store:batch:end'] as const
+  for (const name of names) {
+    subscribe(name, observe)
+    t.teardown(() => unsubscribe(name, observe))
+  }
+  const { clock, writer, create } = sharedWrites()
+  create([1, 2])
+  await clock.pass(7)
+  writer.answer([notStored(), 'stored'])
+  await clock.pass(25)
+  writer.answer(notStored())
+  await clock.turns()
+  t.strictSame(observed, [
+    { name: names[0], plants: 2, milliseconds: undefined, retries: 0 },
+    { name: names[1], plants: 2, milliseconds: 7, retries: 1 },
+    { name: names[0], plants: 1, milliseconds: undefined, retries: 0 },
+    { name: names[1], plants: 1, milliseconds: 0, retries: 1 }
+  ])
+})
+
+t.test('without a clock of its own it goes by the system\'s', async t => {
+  const writes = new SharedWrites({ maxInFlight: 1, write: async plants => plants.map(() => 'stored' as const) })
+  t.equal(await writes.create({ id: 1n, name: 'fern' }, performance.now() + 5_000), 'stored')
+  await writes.close()
+})

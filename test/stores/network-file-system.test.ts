@@ -1,0 +1,37 @@
+import promises from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { networkFileSystem } from '../../src/stores/sqlite/network-file-system.js'
+
+const path = '/data/plants.db'
+
+t.test('a local folder is none, nor is one that is not there', { skip: process.platform !== 'linux' }, async t => {
+  t.equal(await networkFileSystem(join(t.testdir(), 'plants.db')), undefined)
+  t.equal(await networkFileSystem(join(t.testdir(), 'missing', 'plants.db')), undefined)
+})
+
+t.test('on Linux, network file systems are recognized by their type', async t => {
+  t.intercept(process, 'platform', { value: 'linux' })
+  for (const [type, name] of [[0x6969, 'NFS'], [0xff534d42, 'CIFS'], [0x01021997, '9P'], [0xef53, undefined]] as const) {
+    const { networkFileSystem } = await t.mockImport<typeof import('../../src/stores/sqlite/network-file-system.js')>(
+      new URL('../../src/stores/sqlite/network-file-system.js', import.meta.url).href,
+    { 'node:fs/promises': { statfs: async (folder: string) => folder === '/data' ? { type } : {} } })
+    t.equal(await networkFileSystem(path), name)
+  }
+})
+
+t.test('on Windows, by their path; elsewhere not at all', async t => {
+  t.intercept(process, 'platform', { value: 'win32' })
+  t.equal(await networkFileSystem('\\\\server\\share\\plants.db'), 'SMB')
+  t.equal(await networkFileSystem('C:\\data\\plants.db'), undefined)
+  t.intercept(process, 'platform', { value: 'darwin' })
+  t.equal(await networkFileSystem(path), undefined)
+})
+
+t.test('the service warns of one', async t => {
+  t.intercept(process, 'platform', { value: 'linux' })
+  const { storeWarning } = await t.mockImport<typeof import('../../src/service/create-store.js')>(
+    new URL('../../src/service/create-store.js', import.meta.url).href, { 'node:fs/promises': { ...promises, statfs: async () => ({ type: 0x6969 }) } })
+  t.match(await storeWarning({ DATA_DIR: '/data' }), /^DATA_DIR is on a network file system \(NFS\)/)
+  t.equal(await storeWarning({ DATA_DIR: '/data', MONGODB_URL: 'mongodb://127.0.0.1' }), undefined)
+})

@@ -1,0 +1,269 @@
+import fs, { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { StatementSyncInstance } from '@photostructure/sqlite'
+import t, { type Test } from 'tap'
+import { StoreUnusable } from '../../src/stores/plant-store.js'
+import type { DatabaseClass } from '../../src/stores/sqlite/database.js'
+import { SqlitePlantsTable } from '../../src/stores/sqlite/plants-table.js'
+import { SqliteFailure } from '../../src/stores/sqlite/sqlite-failure.js'
+import { DatabaseSync, openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
+
+const MARKER = 'PRAGMA user_version'
+
+function columns (...plants: [id: bigint, name: string, tag: string | null][]) {
+  return {
+    ids: BigInt64Array.from(plants.map(([id]) => id)),
+    names: plants.map(([, name]) => name),
+    tags: plants.map(([, , tag]) => tag)
+  }
+}
+
+const FICUS = columns([1n, 'Ficus', null])
+
+function openTable (t: Test, path: string, Database: DatabaseClass = DatabaseSync): SqlitePlantsTable {
+  const table = SqlitePlantsTable.open(Database, path)
+  t.teardown(() => table.close())
+  return table
+}
+
+/** Runs SQL as another program. */
+function execute (path: string, sql: string): void {
+  const database = openSqlite(path)
+  database.exec(sql)
+  database.close()
+}
+
+function first (path: string, sql: string): unknown {
+  const database = openSqlite(path)
+  const row = database.prepare(sql).get() as Record<string, unknown>
+  database.close()
+  return Object.values(row)[0]
+}
+
+function unusable (t: Test, path: string, message: RegExp): void {
+  t.throws(() => SqlitePlantsTable.open(DatabaseSync, path), { name: StoreUnusable.name, message })
+}
+
+function failure (t: Test, run: () => unknown, expected: Partial<SqliteFailure>, message: RegExp): void {
+  try {
+    run()
+    t.fail('nothing failed')
+  } catch (error) {
+    t.type(error, SqliteFailure)
+    t.match(error, { perhapsStored: false, permanent: false, reopen: false, ...expected, message })
+  }
+}
+
+t.test('a new file is made with its folders, as the contract has it, and ordinary for any SQLite tool', async t => {
+  const path = join(t.testdir(), 'a', 'b', 'c', 'plants.db')
+  const table = openTable(t, path)
+  t.equal(table.write(columns([1n, 'Ficus', 'tree'], [-5n, 'Fern', null])), null, 'all are new')
+  t.equal(first(path, "SELECT sql FROM sqlite_schema WHERE name = 'plants'"), 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)')
+  t.equal(first(path, MARKER), 1)
+  t.equal(first(path, 'PRAGMA journal_mode'), 'wal')
+  t.strictSame(plantsInFile(path), new Map<bigint, object>([[-5n, { name: 'Fern' }], [1n, { name: 'Ficus', tag: 'tree' }]]))
+})
+
+t.test('a commit is on disk before it is answered: synchronous is FULL, on macOS as far as the platter', async t => {
+  const binding = new FaultyBinding()
+  openTable(t, join(t.testdir(), 'plants.db'), binding.Database)
+  const settings = binding.executed.join('\n')
+  for (const setting of ['synchronous = FULL', 'fullfsync = ON', 'checkpoint_fullfsync = ON']) t.match(settings, `PRAGMA ${setting}`)
+})
+
+t.test('on Windows, which opens no folder, new folders are also created', async t => {
+  t.intercept(process, 'platform', { value: 'win32' })
+  const openSync = (): never => { throw new Error('EISDIR') }
+  const { openDatabase } = await t.mockImport<typeof import('../../src/stores/sqlite/database.js')>(
+    new URL('../../src/stores/sqlite/database.js', import.meta.url).href, { 'node:fs': { ...fs, openSync } })
+  const path = join(t.testdir(), 'a', 'b', 'plants.db')
+  openDatabase(DatabaseSync, path).close()
+  t.ok(existsSync(path))
+})
+
+t.test('the log grows to its size once, and holds nothing but what is written', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const binding = new FaultyBinding()
+  const table = openTable(t, path, binding.Database)
+  table.write(FICUS)
+  table.growLog()
+  t.equal(statSync(`${path}-wal`).size >> 20, 15)
+  t.equal(binding.executed.at(-1), 'PRAGMA cache_size = -16384', 'the cache has its size again')
+  t.equal(first(path, 'SELECT count(*) FROM sqlite_schema'), 1)
+  t.equal(table.write(columns([2n, 'Fern', null])), null)
+  const executed = binding.executed.length
+  table.growLog()
+  t.equal(binding.executed.length, executed, 'it has its size')
+})
+
+t.test('only a thorough check commits a page', async t => {
+  const binding = new FaultyBinding()
+  const table = openTable(t, join(t.testdir(), 'plants.db'), binding.Database)
+  const executed = binding.executed.length
+  table.check(false)
+  t.equal(binding.executed.length, executed)
+  table.check(true)
+  t.strictSame(binding.executed.slice(executed), ['PRAGMA user_version = 1'])
+})
+
+t.test('a file of its own is closed, and opened again', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  for (const [plant, outcomes] of [[FICUS, null], [FICUS, Uint8Array.of(1)]] as const) {
+    const table = SqlitePlantsTable.open(DatabaseSync, path)
+    t.strictSame(table.write(plant), outcomes)
+    table.close()
+    t.throws(() => table.write(plant), 'it is closed')
+  }
+})
+
+t.test('a NUL does not truncate a text', async t => {
+  const table = openTable(t, join(t.testdir(), 'plants.db'))
+  t.equal(table.write(columns([1n, 'a\0b', 'c\0'])), null)
+  t.strictSame([...table.write(columns([1n, 'a\0b', 'c\0'], [1n, 'a', 'c\0'], [1n, 'a\0b', 'c'])) as Uint8Array], [1, 2, 2])
+})
+
+t.test('it distinguishes new, same and different plants', async t => {
+  const table = openTable(t, join(t.testdir(), 'plants.db'))
+  table.write(columns([1n, 'Ficus', 'tree'], [2n, 'Fern', null]))
+  const outcomes = table.write(columns([1n, 'Ficus', 'tree'], [1n, 'Ficus', null], [2n, 'Fern', null], [2n, 'Fern', ''], [3n, 'Moss', null], [3n, 'Moss', null], [3n, 'moss', null]))
+  t.strictSame([...outcomes as Uint8Array], [1, 2, 1, 2, 0, 1, 2])
+})
+
+t.test('an empty file, and ours without its marker, are taken over', async t => {
+  const folder = t.testdir({ 'empty.db': '' })
+  t.equal(openTable(t, join(folder, 'empty.db')).write(FICUS), null)
+
+  const restored = join(folder, 'restored.db')
+  execute(restored, "CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); INSERT INTO plants VALUES (1, 'Ficus', NULL)")
+  t.strictSame([...openTable(t, restored).write(FICUS) as Uint8Array], [1])
+  t.equal(first(restored, MARKER), 1)
+})
+
+t.test('other files are refused, with what to do, and not changed', async t => {
+  const folder = t.testdir({ 'note.db': 'Dear diary, this is no database, and long enough not to be taken for an empty one.\n'.repeat(20) })
+  const refused: Record<string, { make?: string, message: RegExp }> = {
+    'other.db': { make: 'CREATE TABLE songs(title TEXT)', message: /other\.db is an SQLite database of another program: choose another folder$/ },
+    'plants-of-another.db': { make: 'CREATE TABLE plants(id TEXT, name TEXT)', message: /another program/ },
+    'wider.db': { make: 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT, height REAL)', message: /another program/ },
+    'newer.db': {
+      make: 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); PRAGMA user_version = 2',
+      message: /newer\.db has format 2, made by a newer plant-store; this one knows format 1: use the newer version$/
+    },
+    'newer-and-empty.db': { make: 'PRAGMA user_version = 99', message: /has format 99/ },
+    'note.db': { message: /note\.db/ }
+  }
+  for (const [name, { make, message }] of Object.entries(refused)) {
+    await t.test(name, async t => {
+      const path = join(folder, name)
+      if (make !== undefined) execute(path, make)
+      const before = readFileSync(path)
+      unusable(t, path, message)
+      t.ok(readFileSync(path).equals(before), 'not a byte is changed')
+      t.notOk(existsSync(`${path}-wal`), 'and nothing is put beside it')
+    })
+  }
+})
+
+t.test('a damaged database is refused, and not changed', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  execute(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); PRAGMA user_version = 1;
+    WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 500) INSERT INTO plants SELECT id, 'Ficus', NULL FROM n`)
+  const bytes = readFileSync(path)
+  bytes.fill(0xff, 100, 4096)
+  writeFileSync(path, bytes)
+  unusable(t, path, /plants\.db/)
+  t.ok(readFileSync(path).equals(bytes), 'not a byte is changed')
+})
+
+t.test('a place that can hold no file is unusable', async t => {
+  const folder = t.testdir({ file: 'x' })
+  mkdirSync(join(folder, 'folder.db'))
+  unusable(t, join(folder, 'file', 'plants.db'), /file/)
+  unusable(t, join(folder, 'folder.db'), /folder\.db/)
+})
+
+t.test('while another program writes, nothing is stored, and the connection stays usable', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = openTable(t, path)
+  const other = openSqlite(path)
+  other.exec('BEGIN IMMEDIATE')
+  failure(t, () => table.write(FICUS), {}, /locked/)
+  failure(t, () => table.check(false), {}, /locked/)
+  other.exec('ROLLBACK')
+  other.close()
+  table.check(true)
+  t.equal(table.write(FICUS), null)
+})
+
+t.test('a write that fails in its midst stores none of its plants', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = openTable(t, path)
+  execute(path, "CREATE TRIGGER no_ficus BEFORE INSERT ON plants WHEN NEW.name = 'Ficus' BEGIN SELECT RAISE(ABORT, 'no ficus here'); END")
+  failure(t, () => table.write(columns([1n, 'Fern', null], [2n, 'Ficus', null])), {}, /no ficus here/)
+  t.equal(plantsInFile(path).size, 0)
+  t.equal(table.write(columns([1n, 'Fern', null])), null)
+})
+
+t.test('a commit that fails leaves it open, but for a lock or a full disk', async t => {
+  const lock = { perhapsStored: false, permanent: false, reopen: false }
+  const fault = { perhapsStored: true, permanent: false, reopen: true }
+  const codes: [errcode: number, expected: Partial<SqliteFailure>][] = [
+    [5, lock], [5 | 2 << 8, lock], [13, { ...lock, permanent: true }], [10, fault], [10 | 4 << 8, fault], [NaN, fault],
+    [11, { ...lock, perhapsStored: true }], [19, { ...lock, perhapsStored: true }]
+  ]
+  const folder = t.testdir()
+  const binding = new FaultyBinding()
+  for (const [errcode, expected] of codes) {
+    const path = join(folder, `plants-${errcode}.db`)
+    const table = openTable(t, path, binding.Database)
+    binding.errcode = errcode
+    binding.failing = ['COMMIT']
+    failure(t, () => table.write(FICUS), expected, /^COMMIT failed$/)
+    failure(t, () => table.check(true), expected, /^COMMIT failed$/)
+    binding.failing = []
+    t.equal(table.write(FICUS), null, 'the transaction was ended')
+  }
+})
+
+t.test('if the rollback fails too, the first failure is reported', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const binding = new FaultyBinding()
+  const table = openTable(t, path, binding.Database)
+  binding.failing = ['COMMIT', 'ROLLBACK']
+  failure(t, () => table.write(FICUS), { perhapsStored: true, reopen: true }, /^COMMIT failed$/)
+  binding.failing = []
+})
+
+/** The SQLite binding, with statements that fail when a test wants it. */
+class FaultyBinding {
+  failing: string[] = []
+  errcode = 10
+  readonly executed: string[] = []
+
+  /** The class of its connections. */
+  get Database (): DatabaseClass {
+    const faulty = this
+    return class extends DatabaseSync {
+      override exec (sql: string): void {
+        faulty.executed.push(sql)
+        faulty.#run(sql)
+        super.exec(sql)
+      }
+
+      override prepare (sql: string): StatementSyncInstance {
+        const statement = super.prepare(sql)
+        const { run } = statement
+        return Object.defineProperty(statement, 'run', {
+          value: (...values: unknown[]) => {
+            faulty.#run(sql)
+            return run.apply(statement, values)
+          }
+        })
+      }
+    }
+  }
+
+  #run (sql: string): void {
+    if (this.failing.includes(sql)) throw Object.assign(new Error(`${sql} failed`), { errcode: this.errcode })
+  }
+}

@@ -1,0 +1,198 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import t, { type Test } from 'tap'
+import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type PlantStore } from '../../src/stores/plant-store.js'
+import { sqlitePlantStore } from '../../src/stores/sqlite/sqlite-plant-store.js'
+import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
+
+const soon = (ms = 10_000) => performance.now() + ms
+const FICUS = { id: 1n, name: 'Ficus' }
+
+function storeAt (t: Test, path: string): Required<PlantStore> {
+  const store = sqlitePlantStore({ path }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  return store
+}
+
+t.test('a store needs a path', async t => {
+  for (const path of [undefined, '', 12, null]) {
+    t.throws(() => sqlitePlantStore({ path: path as string }), new TypeError('sqlitePlantStore: the option path must be the path of the database file'))
+  }
+})
+
+t.test('a file of another program, or a place for none, is StoreUnusable, with a message of one line', async t => {
+  const folder = t.testdir({ file: 'x' })
+  const path = join(folder, 'songs.db')
+  const other = openSqlite(path)
+  other.exec('CREATE TABLE songs(title TEXT)')
+  other.close()
+  const before = readFileSync(path)
+  const store = storeAt(t, path)
+  const error = await store.open().catch((error: unknown) => error) as Error
+  t.type(error, StoreUnusable)
+  t.match(error.message, /^SQLite: \S+songs\.db is an SQLite database of another program: choose another folder$/)
+  t.ok(readFileSync(path).equals(before))
+  await t.rejects(storeAt(t, join(folder, 'file', 'plants.db')).open(), StoreUnusable)
+})
+
+t.test('while another program writes, a request stays pending; one past its deadline is not stored', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  await store.open()
+  const other = openSqlite(path)
+  other.exec('BEGIN IMMEDIATE')
+  const error = await store.create(FICUS, soon(500)).catch((error: unknown) => error) as Error
+  t.type(error, PlantNotStored)
+  t.match(error.message, /^SQLite: .*locked/)
+  await t.rejects(store.ready(), { message: /^SQLite: .*locked/ })
+  const patient = store.create(FICUS, soon())
+  setTimeout(() => { other.exec('ROLLBACK') }, 300)
+  t.equal(await patient, 'stored')
+  await t.resolves(store.ready())
+  other.close()
+})
+
+t.test('after a fault of the database a new connection is used, and what could not be stored is not', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  await store.open()
+  const other = openSqlite(path)
+  other.exec("CREATE TRIGGER no_ficus BEFORE INSERT ON plants WHEN NEW.name = 'Ficus' BEGIN SELECT RAISE(ABORT, 'no ficus here'); END")
+  const error = await store.create(FICUS, soon(1_000)).catch((error: unknown) => error) as Error
+  t.type(error, PlantNotStored)
+  t.equal(error.message, 'SQLite: no ficus here')
+  other.exec('DROP TRIGGER no_ficus')
+  t.equal(await store.create(FICUS, soon()), 'stored')
+
+  // A deferred foreign key fails at the commit, which in general may or may not have reached the disk.
+  other.exec('CREATE TABLE pots(plant INTEGER REFERENCES plants(id) DEFERRABLE INITIALLY DEFERRED)')
+  other.exec('CREATE TRIGGER no_fern AFTER INSERT ON plants BEGIN INSERT INTO pots VALUES (-1); END')
+  const open = await store.create({ id: 2n, name: 'Fern' }, soon(1_000)).catch((error: unknown) => error) as Error
+  t.type(open, PlantPerhapsStored)
+  t.match(open.message, /^SQLite: .*FOREIGN KEY/)
+  other.close()
+})
+
+t.test('the store recovers if its thread dies', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  const threads: Worker[] = []
+  const note = (worker: Worker) => { threads.push(worker) }
+  process.on('worker', note)
+  t.teardown(() => { process.off('worker', note) })
+  await store.open()
+  t.equal(threads.length, 1)
+
+  await threads[0]?.terminate()
+  t.equal(await store.create(FICUS, soon()), 'stored', 'dead before the create')
+  t.equal(threads.length, 2)
+
+  const underWay = store.create({ id: 2n, name: 'Fern' }, soon())
+  await new Promise(resolve => setImmediate(resolve))
+  await threads[1]?.terminate()
+  t.match(await underWay, /^(stored|same)$/, 'dead in the midst of it: the next thread finds out')
+
+  // The thread may have answered before it ended; then there is none until the next create.
+  t.equal(await store.create(FICUS, soon()), 'same')
+  const last = threads.at(-1) as Worker
+  const exit = once(last, 'exit')
+  const closing = store.create({ id: 3n, name: 'Moss' }, soon())
+  closing.catch(() => {})
+  await new Promise(resolve => setImmediate(resolve))
+  last.terminate()
+  await store.close()
+  await exit
+  const error = await closing.catch((error: unknown) => error)
+  if (error !== 'stored') t.type(error, PlantPerhapsStored, 'dead while the store closes: nobody asks again')
+  t.ok(plantsInFile(path).size >= 2)
+})
+
+t.test('a store that was not opened for a fault may be opened later; one that was closed may not', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const other = openSqlite(path)
+  other.exec('CREATE TABLE songs(title TEXT)')
+  const store = storeAt(t, path)
+  await t.rejects(store.open(), StoreUnusable)
+  other.exec('DROP TABLE songs')
+  other.close()
+  t.equal(await store.open(), true)
+  t.equal(await store.open(), false)
+  t.equal(await store.create(FICUS, soon()), 'stored')
+  await store.close()
+  await t.rejects(store.open(), { name: 'StoreUnusable', message: 'the store was closed: make a new one' })
+  await t.rejects(store.ready(), { message: 'the store is closed' })
+})
+
+t.test('a failure in the thread is reported with its reason', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  const started = once(process, 'worker') as Promise<[Worker]>
+  await store.open()
+  const [worker] = await started
+  const create = store.create(FICUS, soon(40))
+  worker.emit('error', new Error('out of memory'))
+  worker.terminate()
+  const error = await create.catch((error: unknown) => error) as Error
+  t.type(error, PlantPerhapsStored)
+  t.match(error.message, /^SQLite: the database thread exited: out of memory/)
+})
+
+t.test('the store recovers if the thread dies while opening', async t => {
+  const store = storeAt(t, join(t.testdir(), 'plants.db'))
+  process.once('worker', (worker: Worker) => { worker.terminate() })
+  t.equal(await store.open(), true)
+  t.equal(await store.create(FICUS, soon()), 'stored')
+})
+
+t.test('the store recovers if the thread dies just after opening, and Node reports both at once', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  const started = once(process, 'worker') as Promise<[Worker]>
+  const opening = store.open()
+  const [worker] = await started
+  const block = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+  for (const began = Date.now(); !existsSync(`${path}-wal`) && Date.now() < began + 10_000;) block(10)
+  block(200)
+  worker.terminate()
+  block(300)
+  t.equal(await opening, true)
+  t.equal(await store.create(FICUS, soon()), 'stored')
+  await store.close()
+  t.match(plantsInFile(path), new Map([[1n, { name: 'Ficus' }]]))
+})
+
+t.test('a thread that cannot be started is a fault that passes', async t => {
+  let startsThreads = false
+  class ScarceWorker extends Worker {
+    constructor (...options: ConstructorParameters<typeof Worker>) {
+      if (!startsThreads) throw new Error('EAGAIN')
+      super(...options)
+    }
+  }
+  const { sqlitePlantStore } = await t.mockImport<typeof import('../../src/stores/sqlite/sqlite-plant-store.js')>(
+    new URL('../../src/stores/sqlite/sqlite-plant-store.js', import.meta.url).href, { 'node:worker_threads': { Worker: ScarceWorker } })
+  const store = sqlitePlantStore({ path: join(t.testdir(), 'plants.db') }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  t.equal(await store.open(), true)
+  const message = 'SQLite: no thread for the database could be started: EAGAIN'
+  await t.rejects(store.ready(), { message })
+  await t.rejects(store.create(FICUS, soon(200)), { name: 'PlantNotStored', message })
+  startsThreads = true
+  t.equal(await store.create(FICUS, soon()), 'stored')
+})
+
+t.test('a file that another program keeps locked is waited for, also at the opening', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const other = openSqlite(path)
+  other.exec('BEGIN EXCLUSIVE')
+  const store = storeAt(t, path)
+  t.equal(await store.open(), true)
+  await t.rejects(store.ready(), { message: /^SQLite: .*locked/ })
+  const create = store.create(FICUS, soon())
+  other.exec('ROLLBACK')
+  other.close()
+  t.equal(await create, 'stored')
+  await t.resolves(store.ready())
+})

@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { ThreadPause } from '../../src/stores/sqlite/thread-pause.js'
+import { compiledPackage } from '../support/process/project.js'
+import { plantsInFile } from '../support/stores/sqlite-file.js'
+
+t.test('a thread that was stopped begins nothing any more', async t => {
+  const pause = new ThreadPause()
+  const other = new ThreadPause(pause.memory)
+  const done: string[] = []
+  pause.work(() => { done.push('first') })
+  t.throws(() => pause.work(() => { throw new Error('a task that fails') }), { message: 'a task that fails' })
+  other.stop()
+  pause.work(() => { done.push('second') })
+  t.strictSame(done, ['first'])
+})
+
+t.test('stopping a thread waits for its current task', async t => {
+  const pause = new ThreadPause()
+  const worker = new Worker(`
+    const { workerData, parentPort } = require('node:worker_threads')
+    const state = new Int32Array(workerData)
+    Atomics.store(state, 1, 1)
+    parentPort.postMessage('works')
+    setTimeout(() => { Atomics.store(state, 1, 0); Atomics.notify(state, 1) }, 200)`, { eval: true, workerData: pause.memory })
+  await once(worker, 'message')
+  const began = performance.now()
+  pause.stop()
+  t.ok(performance.now() - began > 100, 'until it is done')
+  await once(worker, 'exit')
+})
+
+t.test('a process that exits during a write keeps its exit code, and loses nothing that was acknowledged', async t => {
+  const store = pathToFileURL(join(compiledPackage, 'src/stores/sqlite/sqlite-plant-store.js')).href
+  const folder = t.testdir()
+  for (let turn = 0; turn < 4; turn++) {
+    const path = join(folder, `${turn}.db`)
+    // A process that has its environment from `env` is not hooked by tap, which would be what ends it.
+    const child = spawn('env', ['-i', process.execPath, '--input-type=module', '-e', `
+      const { sqlitePlantStore } = await import(${JSON.stringify(store)})
+      const store = sqlitePlantStore({ path: ${JSON.stringify(path)} })
+      await store.open()
+      let id = 0n
+      let stored = 0
+      const client = async () => { for (;;) { await store.create({ id: ++id, name: 'x' }, performance.now() + 10_000); stored++ } }
+      await store.create({ id: 0n, name: 'x' }, performance.now() + 10_000)
+      for (let i = 0; i < 500; i++) client()
+      setTimeout(() => { process.stdout.write(String(stored)); process.exit(3) }, ${250 + 37 * turn})`], { stdio: ['ignore', 'pipe', 'pipe'] })
+    let stdout = ''
+    let stderr = ''
+    child.stdout.on('data', text => { stdout += text })
+    child.stderr.on('data', text => { stderr += text })
+    const [code, signal] = await once(child, 'close')
+    t.strictSame([code, signal, stderr], [3, null, ''])
+    t.ok(Number(stdout) > 0 && plantsInFile(path).size >= Number(stdout), `${stdout} acknowledged`)
+  }
+})

@@ -1,0 +1,229 @@
+import { TOKEN } from './service.js'
+
+/** A mark in every body, so that a log that contains one is detected. */
+export const MARK = 'a-name-that-no-log-may-hold'
+const PLANT = JSON.stringify({ id: 1, name: MARK })
+const NO_PLANT = JSON.stringify({ id: '1', name: MARK })
+
+/** What is sent on a connection, and every answer that it may get. */
+export interface HostileRequest {
+  name: string
+  sent: string | Buffer | (string | Buffer)[]
+  /** Status and number of each answer, in order; 200 is a plant that is stored, 0 the number of what is no error. */
+  answers: (readonly [status: number, error: number])[]
+  /** Whether the server is to end the connection after it. */
+  closes?: boolean
+}
+
+interface Parts {
+  line?: string
+  host?: string[]
+  authorization?: string[]
+  type?: string[]
+  length?: string[] | undefined
+  more?: string[]
+  body?: string
+}
+
+const STORED = [200, 0] as const
+const MALFORMED = [400, 40000] as const
+const NO_CREDENTIALS = [401, 40101] as const
+const UNKNOWN_TOKEN = [401, 40102] as const
+const NO_PATH = [404, 40401] as const
+const NO_METHOD = [405, 40501] as const
+const NO_MEDIA_TYPE = [415, 41501] as const
+
+/** `POST /plants` as it should be, but for the parts that are given; each header may stand any number of times. */
+export function post ({
+  line = 'POST /plants HTTP/1.1', host = ['Host: plants.example'], authorization = [`Authorization: Bearer ${TOKEN}`],
+  type = ['Content-Type: application/json'], body = PLANT, length = [`Content-Length: ${Buffer.byteLength(body)}`], more = []
+}: Parts = {}): string {
+  return [line, ...host, ...authorization, ...type, ...length, ...more, '', body].join('\r\n')
+}
+
+const chunked = ['Transfer-Encoding: chunked']
+const PLANT_IN_CHUNKS = `${PLANT.length.toString(16)}\r\n${PLANT}\r\n0\r\n\r\n`
+const authorized = (value: string) => post({ authorization: [`Authorization: ${value}`] })
+
+/** Media types that are not JSON, or cannot be parsed: never a way around the validation. */
+const refusedTypes = [
+  'text/plain', 'application/jsonx', 'application/json-patch+json', 'application/jso', 'application', 'application/', '/json', 'json', '*/*', 'application/*',
+  'application/json, text/plain', 'application/json,application/json', 'text/plain, application/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=application/json',
+  'text/plain; application/json', 'application/json/json', 'application/ json', 'application /json', '"application/json"', 'application/json\u00a0', 'x-application/json', ''
+]
+/** JSON, however it is written (RFC 9110, section 8.3.1). */
+const acceptedTypes = [
+  'application/json', 'Application/JSON', 'APPLICATION/JSON', 'application/json; charset=utf-8', 'application/json;charset=UTF-8', 'application/json ; charset=utf-8',
+  'application/json;charset="utf-8"', ' application/json ', '\tapplication/json\t', 'application/json; a=b; c="d;e"'
+]
+/** Either response is allowed; CVE-2025-32442, CVE-2026-25223, CVE-2026-3419 and CVE-2026-33806 used these. */
+export const doubtfulTypes = [
+  'application/json\ta', 'application/json\t;charset=utf-8', 'application/json garbage', 'application/json;', 'application/json ;', 'application/json;;', 'application/json; ', 'application/json;charset',
+  'application/json;=', 'application/json; charset = utf-8', 'application/json; text/plain', 'application/json;application/text', 'application/json\t', 'application/json \t ', 'application/json;\tcharset=utf-8',
+  'application/json;charset=utf-16', 'application/json;charset=iso-8859-1', 'application/json; charset="', '\t application/json', 'application/json;charset=utf-8, text/plain'
+]
+
+const paths: [target: string, answer: readonly [number, number]][] = [
+  ['//plants', NO_PATH], ['/plants/', NO_PATH], ['/./plants', NO_PATH], ['/x/../plants', NO_PATH], ['/PLANTS', NO_PATH], ['/Plants', NO_PATH], ['/plants;x', NO_PATH], ['/plants%00', NO_PATH],
+  ['/plants%2f', NO_PATH], ['/%2fplants', NO_PATH], ['/%2Fplants', NO_PATH], ['/plants%20', NO_PATH], ['/plants.json', NO_PATH], ['/plants%', NO_PATH], ['/%zz', NO_PATH], ['/plants%ff', NO_PATH], ['/', NO_PATH], ['/..%2fplants', NO_PATH],
+  ['/health/../plants', NO_PATH], ['/health/ready%2f..%2f..%2fplants', NO_PATH], ['/plants\\', NO_PATH], ['/plants/1', NO_PATH], ['/plants%0d%0aX:%20y', NO_PATH]
+]
+
+export const hostileRequests: HostileRequest[] = [
+  { name: 'a good request', sent: post(), answers: [STORED] },
+
+  // Content types.
+  ...refusedTypes.map(type => ({ name: `Content-Type: ${JSON.stringify(type)}`, sent: post({ type: [`Content-Type: ${type}`] }), answers: [NO_MEDIA_TYPE] })),
+  ...acceptedTypes.map(type => ({ name: `Content-Type: ${JSON.stringify(type)}`, sent: post({ type: [`Content-Type:${type}`] }), answers: [STORED] })),
+  ...acceptedTypes.map(type => ({ name: `Content-Type: ${JSON.stringify(type)}, and no plant`, sent: post({ type: [`Content-Type:${type}`], body: NO_PLANT }), answers: [[400, 40003] as const] })),
+  { name: 'no Content-Type', sent: post({ type: [] }), answers: [NO_MEDIA_TYPE] },
+  { name: 'chunks without Content-Type', sent: post({ type: [], length: chunked, body: PLANT_IN_CHUNKS }), answers: [NO_MEDIA_TYPE] },
+  { name: 'Content-Type twice', sent: post({ type: ['Content-Type: application/json', 'Content-Type: text/plain'] }), answers: [MALFORMED] },
+  { name: 'Content-Type twice, the same', sent: post({ type: ['Content-Type: application/json', 'content-type: application/json'] }), answers: [MALFORMED] },
+  { name: 'Content-Encoding: gzip', sent: post({ more: ['Content-Encoding: gzip'] }), answers: [NO_MEDIA_TYPE] },
+  { name: 'Content-Encoding: identity', sent: post({ more: ['Content-Encoding: identity'] }), answers: [NO_MEDIA_TYPE] },
+
+  // Headers that may stand once.
+  { name: 'Host twice', sent: post({ host: ['Host: a.example', 'Host: b.example'] }), answers: [MALFORMED] },
+  { name: 'Host twice, the same', sent: post({ host: ['Host: a.example', 'host: a.example'] }), answers: [MALFORMED] },
+  { name: 'no Host', sent: post({ host: [] }), answers: [MALFORMED] },
+  { name: 'Authorization twice, the good one first', sent: post({ authorization: [`Authorization: Bearer ${TOKEN}`, 'Authorization: Bearer another-token-than-that'] }), answers: [NO_CREDENTIALS] },
+  { name: 'Authorization twice, the good one last', sent: post({ authorization: ['Authorization: Basic YTpi', `AUTHORIZATION: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
+  { name: 'Authorization twice, the same', sent: post({ authorization: [`Authorization: Bearer ${TOKEN}`, `Authorization: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
+  { name: 'Content-Length twice, different', sent: post({ length: [`Content-Length: ${PLANT.length}`, 'Content-Length: 1'] }), answers: [MALFORMED], closes: true },
+  { name: 'Content-Length twice, the same', sent: post({ length: [`Content-Length: ${PLANT.length}`, `Content-Length: ${PLANT.length}`] }), answers: [MALFORMED], closes: true },
+
+  { name: 'other headers of the same length as those', sent: post({ more: ['X-ab: 1', 'X-Twelve-abc: 1', 'X-Thirteen-ab: 1'].flatMap(header => [header, header]) }), answers: [STORED] },
+
+  // Framing: where one program sees one request and another two.
+  { name: 'Content-Length and Transfer-Encoding', sent: post({ more: chunked, body: PLANT_IN_CHUNKS }), answers: [MALFORMED], closes: true },
+  { name: 'Transfer-Encoding and Content-Length, with a request behind the last chunk', sent: post({ length: ['Transfer-Encoding: chunked', 'Content-Length: 4'], body: `0\r\n\r\n${post()}` }), answers: [MALFORMED], closes: true },
+  ...['Transfer-Encoding: identity', 'Transfer-Encoding: gzip, identity', 'Transfer-Encoding: chunked, identity', 'Transfer-Encoding: chunked, chunked', 'Transfer-Encoding: xchunked', 'Transfer-Encoding : chunked', 'Transfer-Encoding: \x0bchunked', 'X: y\r\n Transfer-Encoding: chunked'].map(header => (
+    { name: `${JSON.stringify(header)} beside a Content-Length`, sent: post({ more: [header], body: PLANT_IN_CHUNKS }), answers: [MALFORMED], closes: true }
+  )),
+  { name: 'chunks', sent: post({ length: chunked, body: PLANT_IN_CHUNKS }), answers: [STORED] },
+  { name: 'chunks of one byte each', sent: post({ length: chunked, body: `${[...PLANT].map(byte => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n` }), answers: [STORED] },
+  { name: 'chunks with an extension and a trailer', sent: post({ length: chunked, body: `${PLANT.length.toString(16)};a=b\r\n${PLANT}\r\n0\r\nAuthorization: Bearer x\r\n\r\n` }), answers: [STORED] },
+  { name: 'a chunk size that is no number', sent: post({ length: chunked, body: `0x${PLANT.length.toString(16)}\r\n${PLANT}\r\n0\r\n\r\n` }), answers: [MALFORMED], closes: true },
+  { name: 'a chunk size of letters', sent: post({ length: chunked, body: 'zz\r\n' }), answers: [MALFORMED], closes: true },
+  { name: 'a chunk size of 2^64', sent: post({ length: chunked, body: `ffffffffffffffff1\r\n${PLANT}\r\n0\r\n\r\n` }), answers: [MALFORMED], closes: true },
+  { name: 'a chunk that is longer than its size', sent: post({ length: chunked, body: `5\r\n${PLANT}\r\n0\r\n\r\n` }), answers: [MALFORMED], closes: true },
+  { name: 'a chunk with LF alone', sent: post({ length: chunked, body: `${PLANT.length.toString(16)}\n${PLANT}\n0\n\n` }), answers: [MALFORMED], closes: true },
+  { name: 'no chunk at all', sent: post({ length: chunked, body: '0\r\n\r\n' }), answers: [[400, 40001]] },
+  ...['-1', '+5', '0x10', '1e2', '5 5', '5,5', '99999999999999999999', 'a'].map(length => (
+    { name: `Content-Length: ${length}`, sent: post({ length: [`Content-Length: ${length}`] }), answers: [MALFORMED], closes: true }
+  )),
+  { name: 'a body over the limit, as its Content-Length says', sent: post({ length: ['Content-Length: 1048577'] }), answers: [[413, 41301]] },
+  { name: 'a body over the limit, in chunks', sent: post({ length: chunked, body: `${(1_048_577).toString(16)}\r\n${' '.repeat(1_048_577)}\r\n0\r\n\r\n` }), answers: [[413, 41301]] },
+  { name: 'Content-Length: 0', sent: post({ body: '' }), answers: [[400, 40001]] },
+  { name: 'neither Content-Length nor Transfer-Encoding', sent: post({ length: [], body: '' }), answers: [[400, 40001]] },
+  { name: 'LF alone', sent: post().replaceAll('\r\n', '\n'), answers: [MALFORMED], closes: true },
+  { name: 'LF alone in one header', sent: post({ more: ['X: y\nTransfer-Encoding: chunked'] }), answers: [MALFORMED], closes: true },
+  { name: 'CR alone in a header', sent: post({ more: ['X: y\rZ: a'] }), answers: [MALFORMED], closes: true },
+  { name: 'NUL in a header', sent: post({ more: ['X: y\0'] }), answers: [MALFORMED], closes: true },
+  { name: 'a space before the colon', sent: post({ authorization: [`Authorization : Bearer ${TOKEN}`] }), answers: [MALFORMED], closes: true },
+  { name: 'a header without a colon', sent: post({ more: ['broken'] }), answers: [MALFORMED], closes: true },
+  { name: 'a header without a name', sent: post({ more: [': x'] }), answers: [MALFORMED], closes: true },
+  { name: 'a folded header', sent: post({ authorization: ['Authorization: Bearer', ` ${TOKEN}`] }), answers: [MALFORMED], closes: true },
+  { name: 'headers of 20 kB', sent: post({ more: [`X: ${'y'.repeat(20_000)}`] }), answers: [[431, 43101]], closes: true },
+  { name: 'a path of 20 kB', sent: post({ line: `POST /plants?${'y'.repeat(20_000)} HTTP/1.1` }), answers: [[431, 43101]], closes: true },
+  { name: 'a token of 10 kB', sent: authorized(`Bearer ${'y'.repeat(10_000)}`), answers: [UNKNOWN_TOKEN] },
+  { name: '3,000 headers', sent: post({ more: Array.from({ length: 3_000 }, () => 'a:b') }), answers: [STORED] },
+  { name: '3,000 headers, then a second Authorization', sent: post({ more: [...Array.from({ length: 3_000 }, () => 'a:b'), 'Authorization: Bearer x'] }), answers: [NO_CREDENTIALS] },
+  { name: '10,000 headers', sent: post({ more: Array.from({ length: 10_000 }, () => 'a:b') }), answers: [[431, 43101]], closes: true },
+
+  // Protocols.
+  { name: 'no HTTP', sent: 'hello\r\n\r\n', answers: [MALFORMED], closes: true },
+  { name: 'a TLS greeting', sent: Buffer.from('160301020001000100', 'hex'), answers: [MALFORMED], closes: true },
+  { name: 'HTTP/0.9', sent: 'POST /plants\r\n\r\n', answers: [MALFORMED], closes: true },
+  { name: 'HTTP/2 without asking', sent: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', answers: [MALFORMED], closes: true },
+  { name: 'HTTP/3.0', sent: post({ line: 'POST /plants HTTP/3.0' }), answers: [MALFORMED], closes: true },
+  { name: 'HTTP/1.0', sent: post({ line: 'POST /plants HTTP/1.0', host: [] }), answers: [STORED], closes: true },
+  { name: 'HTTP/1.0 with a body and no length', sent: post({ line: 'POST /plants HTTP/1.0', length: [] }), answers: [[400, 40001]], closes: true },
+  { name: 'an unknown method', sent: post({ line: 'PLANT /plants HTTP/1.1' }), answers: [MALFORMED], closes: true },
+  { name: 'a method in lower case', sent: post({ line: 'post /plants HTTP/1.1' }), answers: [MALFORMED], closes: true },
+  { name: 'a method with a tab behind it', sent: post({ line: 'POST\t/plants HTTP/1.1' }), answers: [MALFORMED], closes: true },
+  ...['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'].map(method => (
+    { name: `${method} /plants without credentials`, sent: `${method} /plants HTTP/1.1\r\nHost: a\r\n\r\n`, answers: [NO_METHOD] }
+  )),
+  { name: 'CONNECT', sent: 'CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n', answers: [], closes: true },
+  { name: 'X-HTTP-Method-Override', sent: post({ line: 'GET /plants HTTP/1.1', more: ['X-HTTP-Method-Override: POST'] }), answers: [NO_METHOD] },
+  { name: 'Upgrade: h2c', sent: post({ more: ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'] }), answers: [STORED], closes: true },
+  { name: 'Upgrade: websocket without credentials', sent: post({ authorization: [], more: ['Connection: Upgrade', 'Upgrade: websocket'] }), answers: [NO_CREDENTIALS], closes: true },
+  { name: 'Expect: 100-continue', sent: [post({ more: ['Expect: 100-continue'], body: PLANT }).slice(0, -PLANT.length), PLANT], answers: [[100, 0], STORED] },
+  { name: 'Expect: 100-continue without credentials', sent: [post({ authorization: [], more: ['Expect: 100-continue'] }).slice(0, -PLANT.length), PLANT], answers: [NO_CREDENTIALS], closes: true },
+  { name: 'another Expect', sent: post({ more: ['Expect: 200-ok'] }), answers: [STORED] },
+  { name: 'two requests at once', sent: post() + post(), answers: [STORED, STORED] },
+  { name: 'twenty requests at once', sent: post().repeat(20), answers: Array.from({ length: 20 }, () => STORED) },
+  { name: 'a good request, then one without credentials', sent: post() + post({ authorization: [] }), answers: [STORED, NO_CREDENTIALS] },
+  { name: 'one without credentials, then a good one', sent: post({ authorization: [] }) + post(), answers: [NO_CREDENTIALS, STORED] },
+  { name: 'a good request, then no HTTP', sent: [post(), 'hello\r\n\r\n'], answers: [STORED, MALFORMED], closes: true },
+  {
+    name: 'bodies that are refused, then a good request',
+    sent: ['', '{', '{}', '[]', PLANT].map(body => post({ body })).join(''),
+    answers: [[400, 40001], [400, 40002], [400, 40003], [400, 40003], STORED]
+  },
+  { name: 'empty lines before a request', sent: `\r\n\r\n${post()}`, answers: [STORED] },
+  { name: 'a request in pieces', sent: post().match(/.{1,40}/gs) as string[], answers: [STORED] },
+
+  // Paths: no variant is a way around the credentials, and none of them is /plants.
+  ...paths.map(([target, answer]) => ({ name: `POST ${target} without credentials`, sent: post({ line: `POST ${target} HTTP/1.1`, authorization: [] }), answers: [answer] })),
+  ...paths.map(([target, answer]) => ({ name: `POST ${target}`, sent: post({ line: `POST ${target} HTTP/1.1` }), answers: [answer] })),
+  ...['/plants?', '/plants?x=y', '/plants?access_token=x', '/%70lants', '/plants?a=%00', '/plants?/../health/live'].flatMap(target => [
+    { name: `POST ${target} without credentials`, sent: post({ line: `POST ${target} HTTP/1.1`, authorization: [] }), answers: [NO_CREDENTIALS] },
+    { name: `POST ${target}`, sent: post({ line: `POST ${target} HTTP/1.1` }), answers: [STORED] }
+  ]),
+  { name: 'an absolute target without credentials', sent: post({ line: 'POST http://plants.example/plants HTTP/1.1', authorization: [] }), answers: [NO_CREDENTIALS] },
+  { name: 'an absolute target, which RFC 9112 (section 3.2.2) wants accepted', sent: post({ line: 'POST http://plants.example/plants HTTP/1.1' }), answers: [STORED] },
+  { name: 'a target without a slash', sent: post({ line: 'POST plants HTTP/1.1' }), answers: [MALFORMED], closes: true },
+  { name: 'the target *', sent: post({ line: 'POST * HTTP/1.1' }), answers: [NO_PATH] },
+  { name: 'a fragment', sent: post({ line: 'POST /plants#x HTTP/1.1', authorization: [] }), answers: [NO_CREDENTIALS] },
+  { name: 'a space in the target', sent: post({ line: 'POST /plants /x HTTP/1.1' }), answers: [MALFORMED], closes: true },
+  { name: 'a byte that is no ASCII in the target', sent: Buffer.from(post({ line: 'POST /plants\xff HTTP/1.1' }), 'latin1'), answers: [MALFORMED], closes: true },
+
+  // Credentials.
+  { name: 'no Authorization', sent: post({ authorization: [] }), answers: [NO_CREDENTIALS] },
+  ...['', ' ', 'Bearer', 'Bearer ', 'Bearer\t', TOKEN, `Basic ${TOKEN}`, `BearerX ${TOKEN}`, `Bearer${TOKEN}`, `Bearer,${TOKEN}`, `Bearer ${TOKEN} ${TOKEN}`, `Bearer ${TOKEN},`, `Bearer ${TOKEN}, Bearer ${TOKEN}`, `Bearer token=${TOKEN}x y`, `Bearer "${TOKEN}"`, `Bearer ${TOKEN}%20`, `Bearer ${TOKEN}\u00a0`, `"Bearer" ${TOKEN}`, `Digest username="a", Bearer ${TOKEN}`, 'Bearer =', 'Bearer {}', `Bearer ${TOKEN};`, `Bearer:${TOKEN}`].map(value => (
+    { name: `Authorization: ${JSON.stringify(value)}`, sent: authorized(value), answers: [NO_CREDENTIALS] }
+  )),
+  ...[`Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(0, -1)}`, `Bearer ${TOKEN}=`, `Bearer ${TOKEN.toUpperCase()}`, `Bearer x${TOKEN}`, 'Bearer undefined', 'Bearer null', 'Bearer __proto__', 'Bearer constructor', 'Bearer ..'].map(value => (
+    { name: `Authorization: ${JSON.stringify(value)}`, sent: authorized(value), answers: [UNKNOWN_TOKEN] }
+  )),
+  ...[`bearer ${TOKEN}`, `BEARER ${TOKEN}`, `bEaReR ${TOKEN}`, `Bearer ${TOKEN}  `, `  Bearer ${TOKEN}`].map(value => (
+    { name: `Authorization: ${JSON.stringify(value)}`, sent: authorized(value), answers: [STORED] }
+  )),
+  { name: 'no Authorization, and a body that never comes', sent: post({ authorization: [], length: ['Content-Length: 1000'], body: '' }), answers: [NO_CREDENTIALS] },
+  { name: 'an unknown token, and a body that never comes', sent: post({ authorization: ['Authorization: Bearer an-unknown-token'], length: ['Content-Length: 1000'], body: '' }), answers: [UNKNOWN_TOKEN] },
+  { name: 'the token in the query', sent: post({ line: `POST /plants?access_token=${TOKEN} HTTP/1.1`, authorization: [] }), answers: [NO_CREDENTIALS] },
+  { name: 'the token in the body', sent: post({ authorization: [], body: JSON.stringify({ id: 1, name: MARK, access_token: TOKEN }) }), answers: [NO_CREDENTIALS] },
+  { name: 'the token in a cookie', sent: post({ authorization: [`Cookie: access_token=${TOKEN}`] }), answers: [NO_CREDENTIALS] },
+  { name: 'the token in Proxy-Authorization', sent: post({ authorization: [`Proxy-Authorization: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
+  { name: 'an underscore in the header\'s name', sent: post({ authorization: [`Authorization_: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
+  { name: 'bad credentials and a body that is not JSON', sent: post({ authorization: ['Authorization: Bearer wrong-token'], body: '{' }), answers: [UNKNOWN_TOKEN] },
+
+  // Bodies.
+  ...['{"__proto__":{"id":1},"id":1,"name":"x"}', '{"id":1,"name":"x","constructor":{"prototype":{"a":1}}}', '{"id":1,"name":"x","\\u005f_proto__":{}}', '{"id":1,"name":"x","a":{"b":[{"__proto__":1}]}}'].map(body => (
+    { name: body, sent: post({ body }), answers: [[400, 40002] as const] }
+  )),
+  ...['1e999999999', '-1e999999999', '1e-999999999', '9223372036854775808', '-9223372036854775809', '9223372036854775807.5', '1.5', '0.1', '1e19', '1e400', 'true', 'null', '"1"', '[]', '[1]', '{}', '{"$numberLong":"1"}'].map(id => (
+    { name: `the id ${id}`, sent: post({ body: `{"id":${id},"name":"${MARK}"}` }), answers: [[400, 40003] as const] }
+  )),
+  ...['1.0', '1e0', '10e-1', '0.1e1', '1E+0', '1.000000000000000000000000000000000000000'].map(id => (
+    { name: `the id ${id}`, sent: post({ body: `{"id":${id},"name":"${MARK}"}` }), answers: [STORED] }
+  )),
+  { name: 'the last of duplicate keys counts', sent: post({ body: `{"id":"x","name":1,"id":1,"name":"${MARK}"}` }), answers: [STORED] },
+  { name: 'the last of duplicate keys counts, where it is no id', sent: post({ body: `{"id":1,"name":"${MARK}","id":1.5}` }), answers: [[400, 40003]] },
+  { name: 'operators of MongoDB', sent: post({ body: '{"id":{"$gt":0},"name":{"$ne":null}}' }), answers: [[400, 40003]] },
+  { name: 'fields that no plant has', sent: post({ body: JSON.stringify({ id: 1, name: MARK, _id: 5, $set: { a: 1 }, toString: 1, hasOwnProperty: null, __defineGetter__: [] }) }), answers: [STORED] },
+  { name: '50,000 keys', sent: post({ body: `{${Array.from({ length: 50_000 }, (_, i) => `"k${i}":${i}`).join()},"id":1,"name":"${MARK}"}` }), answers: [STORED] },
+  { name: '100,000 brackets in a field that no plant has', sent: post({ body: `{"id":1,"name":"${MARK}","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}` }), answers: [STORED] },
+  { name: '100,000 brackets beside an id that a number would not hold', sent: post({ body: `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},"name":"${MARK}","id":1.0}` }), answers: [STORED] },
+  { name: '100,000 nested objects with an id each', sent: post({ body: `{"x":${'{"id":'.repeat(100_000)}1${'}'.repeat(100_000)},"name":"${MARK}","id":1.0}` }), answers: [STORED] },
+  { name: '100,000 brackets instead of an id', sent: post({ body: `{"id":${'['.repeat(100_000)}${']'.repeat(100_000)},"name":"${MARK}"}` }), answers: [[400, 40003]] },
+  { name: 'an id of a million digits', sent: post({ body: `{"id":1${'0'.repeat(1_000_000)},"name":"${MARK}"}` }), answers: [[400, 40003]] },
+  { name: 'an id of a million nines', sent: post({ body: `{"id":${'9'.repeat(1_000_000)}.0,"name":"${MARK}"}` }), answers: [[400, 40003]] },
+  { name: 'an id of a million decimals', sent: post({ body: `{"id":1.${'0'.repeat(1_000_000)},"name":"${MARK}"}` }), answers: [STORED] },
+  { name: 'an exponent of a million digits', sent: post({ body: `{"id":1e${'9'.repeat(1_000_000)},"name":"${MARK}"}` }), answers: [[400, 40003]] },
+  { name: 'a million spaces before the id', sent: post({ body: `{"id":${' '.repeat(1_000_000)}1.0,"name":"${MARK}"}` }), answers: [STORED] },
+  { name: '100,000 backslashes in a key', sent: post({ body: `{"${'\\\\'.repeat(100_000)}":1,"id":1.0,"name":"${MARK}"}` }), answers: [STORED] }
+]

@@ -1,0 +1,79 @@
+import { pino } from 'pino'
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import type { Test } from 'tap'
+import type { Tokens } from '../../../src/http/authentication.js'
+import { createApp } from '../../../src/service/app.js'
+import type { Configuration } from '../../../src/service/config/configuration.js'
+import { Health } from '../../../src/service/http/health-routes.js'
+import type { PlantStore } from '../../../src/stores/plant-store.js'
+
+export const TOKEN = 'a-token-for-the-tests'
+
+export interface Service {
+  app: FastifyInstance
+  health: Health
+  /** Every line that was logged. */
+  log: string[]
+  /** Sends `POST /plants` with a good token; headers override. A string or bytes are sent as they are. */
+  create: (body?: unknown, headers?: Record<string, string | undefined>) => Promise<LightMyRequestResponse>
+}
+
+/** The service as it is served, apart from listening, on a store that is opened and closed with the test. */
+export async function buildService (
+  t: Test, store: PlantStore, { tokens = [TOKEN], ...configuration }: Partial<Configuration> & { tokens?: Tokens } = {}
+): Promise<Service> {
+  const log: string[] = []
+  const health = new Health(store)
+  await store.open?.()
+  const app = await createApp({
+    configuration: {
+      BODY_LIMIT: 1_048_576,
+      STORE_TIMEOUT: 10_000,
+      QUEUE_LIMIT: 10_000,
+      ACCESS_LOG: false,
+      ...configuration
+    },
+    store,
+    tokens,
+    health,
+    log: pino(
+      { level: 'trace' },
+      {
+        write: (line: string) => {
+          log.push(line)
+        }
+      }
+    )
+  })
+  t.teardown(async () => {
+    await app.close()
+    await store.close?.()
+  })
+  return { app, health, log, create: (body, headers) => create(app, '/plants', body, headers) }
+}
+
+/** Sends a plant by `inject`; a header that is undefined is left out. */
+export async function create (
+  app: FastifyInstance, url: string, body?: unknown, headers: Record<string, string | undefined> = {}
+): Promise<LightMyRequestResponse> {
+  const all = Object.entries({ authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json', ...headers })
+  const options: InjectOptions = { method: 'POST', url, headers: Object.fromEntries(all.filter(([, value]) => value !== undefined)) }
+  if (body !== undefined) options.payload = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  return await app.inject(options)
+}
+
+/** Asserts a 200 with exactly this plant. */
+export function answersPlant (t: Test, response: LightMyRequestResponse, plant: object, name = response.body): void {
+  t.strictSame({ status: response.statusCode, type: response.headers['content-type'], body: response.json() },
+    { status: 200, type: 'application/json; charset=utf-8', body: plant }, name)
+}
+
+/** Asserts an answer in the Error shape, with exactly this status and number. */
+export function answersError (
+  t: Test, response: LightMyRequestResponse, error: number, message: RegExp, name = response.body
+): void {
+  const body = response.json()
+  t.strictSame({ status: response.statusCode, type: response.headers['content-type'], fields: Object.keys(body), error: body.error },
+    { status: Math.floor(error / 100), type: 'application/json; charset=utf-8', fields: ['error', 'message'], error }, name)
+  t.match(body.message, message, name)
+}

@@ -1,0 +1,68 @@
+// Makes calls fail as a broken disk or a full machine does. Preloaded, and while the file FAULT_SWITCH.KIND is there, of KIND
+//   write, sync   those that write to, or sync, a file whose path holds FAULTY_FILE return EIO;
+//   link          no hard link can be made (EPERM), as on a file system without them;
+//   thread        no thread can be started (EAGAIN), as in a container at its limit of processes;
+//   process       no process can be started, for the same reason;
+//   memory        no process can be started for want of memory (ENOMEM).
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static int is_on (const char *kind) {
+  const char *fault = getenv("FAULT_SWITCH");
+  char path[PATH_MAX];
+  if (fault == NULL) return 0;
+  snprintf(path, sizeof path, "%s.%s", fault, kind);
+  return access(path, F_OK) == 0;
+}
+
+static int faulty (int fd, const char *kind) {
+  const char *file = getenv("FAULTY_FILE");
+  char link[64], path[PATH_MAX];
+  if (file == NULL || !is_on(kind)) return 0;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = 0;
+  if (strstr(path, file) == NULL) return 0;
+  errno = EIO;
+  return 1;
+}
+
+#define REAL(name) __typeof__(name) *real = (__typeof__(name) *) dlsym(RTLD_NEXT, #name)
+
+ssize_t pwrite (int fd, const void *bytes, size_t count, off_t at) { REAL(pwrite); return faulty(fd, "write") ? -1 : real(fd, bytes, count, at); }
+ssize_t pwrite64 (int fd, const void *bytes, size_t count, off64_t at) { REAL(pwrite64); return faulty(fd, "write") ? -1 : real(fd, bytes, count, at); }
+ssize_t write (int fd, const void *bytes, size_t count) { REAL(write); return faulty(fd, "write") ? -1 : real(fd, bytes, count); }
+ssize_t writev (int fd, const struct iovec *parts, int count) { REAL(writev); return faulty(fd, "write") ? -1 : real(fd, parts, count); }
+int fsync (int fd) { REAL(fsync); return faulty(fd, "sync") ? -1 : real(fd); }
+int fdatasync (int fd) { REAL(fdatasync); return faulty(fd, "sync") ? -1 : real(fd); }
+
+int link (const char *from, const char *to) {
+  REAL(link);
+  if (!is_on("link")) return real(from, to);
+  errno = EPERM;
+  return -1;
+}
+
+int pthread_create (pthread_t *thread, const pthread_attr_t *attributes, void *(*work) (void *), void *argument) {
+  REAL(pthread_create);
+  return is_on("thread") ? EAGAIN : real(thread, attributes, work, argument);
+}
+
+static int process_fault (void) { return errno = is_on("process") ? EAGAIN : is_on("memory") ? ENOMEM : 0; }
+
+pid_t fork (void) { REAL(fork); return process_fault() ? -1 : real(); }
+int clone (int (*work) (void *), void *stack, int flags, void *argument, ...) {
+  // Node starts a process without the arguments that may follow.
+  REAL(clone);
+  return process_fault() ? -1 : real(work, stack, flags, argument);
+}

@@ -1,0 +1,34 @@
+import { execFileSync } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { needsProgram } from './needs.js'
+import { projectFile } from './project.js'
+
+type Kind = 'write' | 'sync' | 'link' | 'thread' | 'process' | 'memory'
+
+/** Faults of the system calls of a process that runs with `env`, see `failing-calls.c`. */
+export interface FailingCalls { env: Record<string, string>, begin: (kind: Kind) => void, end: (kind: Kind) => void }
+
+/** The options of tests that need it. */
+export const withCompiler = needsProgram('gcc', 'gcc libc6-dev')
+
+/** @param file a part of the path of the files that `write` and `sync` are about */
+export function failingCalls (folder: string, file = 'plants.db'): FailingCalls {
+  const fault = join(folder, 'fault')
+  return {
+    env: { LD_PRELOAD: preloaded('failing-calls', folder), FAULTY_FILE: file, FAULT_SWITCH: fault },
+    begin: kind => writeFileSync(`${fault}.${kind}`, ''),
+    end: kind => rmSync(`${fault}.${kind}`)
+  }
+}
+
+/**
+ * Compiles a library to preload.
+ * @param name the name of its source, beside this file
+ * @returns its path
+ */
+export function preloaded (name: 'failing-calls' | 'power-cut', folder: string): string {
+  const library = join(folder, `${name}.so`)
+  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, projectFile(`test/support/process/${name}.c`), '-ldl'], { stdio: 'pipe' })
+  return library
+}

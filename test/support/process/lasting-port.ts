@@ -1,0 +1,31 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+
+// Below the range from which the system takes the ports of connections and of `listen(0)` (from 32768 on Linux, 49152
+// elsewhere: RFC 6335, section 6), and another part of it for each of the processes that run at once.
+const PER_PROCESS = 400
+const FIRST = 15_000 + process.pid % 42 * PER_PROCESS
+
+let taken = Math.floor(Math.random() * PER_PROCESS)
+
+/** Listens on a port of 127.0.0.1 that stays free when the server has closed. */
+export async function listenOnLastingPort (server: Server): Promise<void> {
+  for (;;) {
+    try {
+      await once(server.listen(FIRST + ++taken % PER_PROCESS, '127.0.0.1'), 'listening')
+      return
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    }
+  }
+}
+
+/** Such a port, on which nothing listens. */
+export async function closedPort (): Promise<number> {
+  const server = createServer()
+  await listenOnLastingPort(server)
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

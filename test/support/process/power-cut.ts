@@ -1,0 +1,31 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { overHttp, PlantClients } from '../http/plant-clients.js'
+import { preloaded } from './failing-calls.js'
+import { Program, testFolder, token } from './program.js'
+
+type Test = Parameters<typeof testFolder>[0]
+
+interface PoweredRun { clients: PlantClients, program: Program, path: string, trace: string[] }
+
+/**
+ * The service under load on a disk as `power-cut.c` makes it, until the power is cut or the time is over.
+ * @param env of its variables
+ */
+export async function runPowered (t: Test, env: Record<string, string>, ms: number): Promise<PoweredRun> {
+  const folder = testFolder(t)
+  const data = join(folder, 'data')
+  mkdirSync(data)
+  const trace = join(folder, 'trace')
+  const library = preloaded('power-cut', folder)
+  const program = new Program([], {
+    PORT: '0', ACCESS_TOKENS: token, DATA_DIR: data, LD_PRELOAD: library, POWER_FOLDER: data, POWER_TRACE: trace, ...env
+  })
+  t.teardown(() => program.end('SIGKILL'))
+  const address = await program.ready().catch(() => undefined)
+  // The power may be cut before it is ready.
+  const clients = new PlantClients(overHttp(address ?? 'http://127.0.0.1:1', token))
+  if (address !== undefined) await clients.load({ ms, untilCut: true, name: id => `proof-${id}` })
+  await program.end('SIGKILL')
+  return { clients, program, path: join(data, 'plants.db'), trace: readFileSync(trace, 'utf8').split('\n') }
+}

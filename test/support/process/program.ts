@@ -1,0 +1,134 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { program } from './project.js'
+
+/** The token that `startService` configures and `create` sends. */
+export const token = 'a-token-for-the-service'
+
+export interface Ended {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+interface ProgramOptions {
+  detached?: boolean
+  /** Arguments of Node. */
+  preload?: string[]
+  /** Whether tap counts its coverage: that takes half a second more for each process. */
+  counted?: boolean
+}
+
+/** A process of the program, with nothing of the environment that could be a variable of its own. */
+export class Program {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+  stdout = ''
+  stderr = ''
+
+  constructor (
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    { detached = false, preload = [], counted = false }: ProgramOptions = {}
+  ) {
+    const variables = Object.entries({ PATH: process.env.PATH, ...env }).filter(([, value]) => value !== undefined)
+    const command = [process.execPath, ...preload, program, ...args]
+    // tap adds its own variables to any environment, and a hook that makes some signals deadly; env(1) takes them away.
+    const bare = ['-i', ...variables.map(([name, value]) => `${name}=${value}`), ...command]
+    this.child = spawn(counted ? process.execPath : 'env', counted ? command.slice(1) : bare, {
+      env: Object.fromEntries(variables), stdio: ['ignore', 'pipe', 'pipe'], detached
+    })
+    this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
+    this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
+    this.ended = once(this.child, 'close').then(([code, signal]) => ({ code, signal, stdout: this.stdout, stderr: this.stderr }))
+  }
+
+  get pid (): number {
+    return this.child.pid as number
+  }
+
+  /** The log's lines so far. */
+  get log (): Record<string, unknown>[] {
+    return this.stdout.split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line))
+  }
+
+  /** Resolves with the first log line that has the text, also one to come. */
+  async logged (text: string, times = 1, timeout = 20_000): Promise<Record<string, unknown>> {
+    for (const start = performance.now(); performance.now() - start < timeout;) {
+      const lines = this.log.filter(({ msg }) => String(msg).includes(text))
+      if (lines.length >= times) return lines[times - 1] as Record<string, unknown>
+      if (this.child.exitCode !== null) break
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+    throw new Error(`no log line "${text}" in:\n${this.stdout}\n${this.stderr}`)
+  }
+
+  /** Resolves with the address when the service is ready. */
+  async ready (): Promise<string> {
+    return (await this.logged('ready at')).address as string
+  }
+
+  async end (signal: NodeJS.Signals): Promise<Ended> {
+    this.child.kill(signal)
+    return this.ended
+  }
+}
+
+interface Test {
+  teardown: (end: () => unknown) => unknown
+}
+
+/** A folder that goes with the test. */
+export function testFolder (t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-test-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
+  return folder
+}
+
+/** Starts the service on a free port; it is killed after the test. */
+export function launch (t: Test, env: NodeJS.ProcessEnv, options?: ProgramOptions): Program {
+  const service = new Program([], { PORT: '0', ...env }, options)
+  t.teardown(() => service.end('SIGKILL'))
+  return service
+}
+
+/** Starts the service with a token and a folder of its own, and waits until it is ready. */
+export async function startService (
+  t: Test, env: NodeJS.ProcessEnv = {}, options?: ProgramOptions
+): Promise<Program & { address: string, folder: string }> {
+  const folder = testFolder(t)
+  const service = launch(
+    t,
+    { DATA_DIR: folder, ACCESS_TOKENS: env.ACCESS_TOKENS_FILE ? undefined : token, ...env },
+    options
+  )
+  return Object.assign(service, { folder, address: await service.ready() })
+}
+
+/** Runs the program to its end. */
+export async function run (
+  args: readonly string[], env: NodeJS.ProcessEnv, options: ProgramOptions = {}
+): Promise<Ended> {
+  return new Program(args, env, options).ended
+}
+
+/** The process ids of the workers of a service, the oldest first. */
+export function childrenOf (pid: number | undefined): number[] {
+  const lines = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(pid)], { encoding: 'utf8' }).split('\n')
+  return lines.filter(line => line.includes('main')).map(line => Number.parseInt(line, 10))
+}
+
+let ids = 0
+
+/** Creates a plant with the token; every call has a new id. */
+export async function create (address: string, { bearer = token, id = ++ids, name = 'Monstera' } = {}): Promise<Response> {
+  return fetch(`${address}/plants`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ id, name })
+  })
+}

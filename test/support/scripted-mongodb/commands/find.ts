@@ -1,0 +1,72 @@
+import type { Document } from 'bson'
+import { CommandError } from '../command-error.js'
+import { idKey, type IdKey } from '../id-key.js'
+import type { Member } from '../member.js'
+import type { Stored } from '../memory.js'
+import type { Request } from '../wire/request.js'
+import type { Command } from './command.js'
+
+/**
+ * Finds documents: all of a collection, or those whose ids are given or compared; optionally in ascending order, or
+ * their ids alone.
+ */
+export const find: Command = ({ request, member }) => {
+  const { body, database } = request
+  const { projection, limit, batchSize = 101, singleBatch = false } = body
+  const found = select(member, request, body['find'], body['filter'], body['sort']).slice(0, Number(limit ?? 0) || Infinity)
+  const documents = projection === undefined ? found : found.map(({ _id }) => ({ _id }))
+  const { id, batch } = member.cursors.open(documents, singleBatch ? Infinity : Number(batchSize))
+  return { cursor: { id, ns: `${database}.${body['find']}`, firstBatch: batch }, ok: 1 }
+}
+
+/** The next batch of a result set. */
+export const getMore: Command = ({ request: { body, database }, member }) => {
+  const { id, batch } = member.cursors.more(Number(body['getMore']), Number(body['batchSize'] ?? 0) || Infinity)
+  return { cursor: { id, ns: `${database}.${body['collection']}`, nextBatch: batch }, ok: 1 }
+}
+
+/** The number of documents, for the driver's `estimatedDocumentCount`. */
+export const count: Command = ({ request, member }) => ({ n: select(member, request, request.body['count']).length, ok: 1 })
+
+/** The documents that a filter on `_id` selects and that this request may see. */
+export function select (
+  member: Member, request: Request, collectionName: string, filter: Document = {}, sort: Document = {}
+): Document[] {
+  requireReadable(member, request)
+  const committedOnly = !member.isPrimary || request.body['readConcern']?.level === 'majority'
+  const collection = member.deployment.memory.collection(`${request.database}.${collectionName}`)
+  const found = matching(collection, filter).filter(({ state }) => state === 'majority' || !committedOnly)
+  if (Object.keys(sort).length > 0) found.sort(({ key: left }, { key: right }) => left < right ? -1 : 1)
+  return found.map(({ document }) => document)
+}
+
+function requireReadable (member: Member, { body }: Request): void {
+  const mode = body['$readPreference']?.mode ?? 'primary'
+  if (!member.isPrimary && mode === 'primary') throw new CommandError({ code: 13435, message: 'not primary and secondaryOk=false' })
+}
+
+function matching (collection: Map<IdKey, Stored>, filter: Document): Stored[] {
+  const { _id: condition, $nor, ...others } = filter
+  const operators = Object.keys(condition ?? {}).filter(name => name.startsWith('$'))
+  const isKnown = $nor === undefined ? operators.every(name => name in comparisons || name === '$in') : condition === undefined && $nor.length === 1
+  // A filter that was misread silently would make a test lie.
+  if (Object.keys(others).length > 0 || !isKnown || operators.length > 1) throw new CommandError({ code: 2, message: 'only filters by _id, or by one of $in, $gt and $gte on it, or $nor of one of these, are supported' })
+  if ($nor !== undefined) {
+    const excluded = new Set(matching(collection, $nor[0]))
+    return [...collection.values()].filter(stored => !excluded.has(stored))
+  }
+  if (condition === undefined) return [...collection.values()]
+  const [operator = ''] = operators
+  const compare = comparisons[operator]
+  if (compare !== undefined) {
+    return [...collection.values()].filter(({ key }) => compare(key, idKey(condition[operator])))
+  }
+  const ids: unknown[] = operator === '$in' ? condition.$in : [condition]
+  return [...new Set(ids.map(idKey))].flatMap(key => collection.get(key) ?? [])
+}
+
+/** As in the real one, a comparison with a number selects nothing but numbers. */
+const comparisons: Readonly<Record<string, (key: IdKey, operand: IdKey) => boolean>> = {
+  $gt: (key, operand) => typeof key === typeof operand && key > operand,
+  $gte: (key, operand) => typeof key === typeof operand && key >= operand
+}

@@ -1,0 +1,38 @@
+import type { Document } from 'bson'
+import type { Failure } from './command-error.js'
+import type { Member } from './member.js'
+import type { Request } from './wire/request.js'
+
+/** The failure of one document of an insert; `stored` if it is stored nevertheless. */
+export interface WriteFault extends Failure {
+  readonly stored: boolean
+}
+
+/** How a cue changes the execution of a command. */
+export interface Manner {
+  /** False: the primary stores it, but does not replicate it; a majority write fails at once. */
+  readonly replicated?: boolean
+  /** The failure of the document at this index, if any. */
+  readonly fault?: (index: number) => WriteFault | undefined
+}
+
+/** What a cue can see and do besides answering. */
+export interface Scene {
+  readonly request: Request
+  /** The server that received the request. */
+  readonly member: Member
+  /** Closes the connection. */
+  readonly hangUp: () => void
+  /** Sends half of the answer, then closes the connection. */
+  readonly cutShort: (answer: Document) => void
+  readonly wait: (ms: number) => Promise<void>
+}
+
+/** The answer to send, or none. */
+export type Answer = Document | undefined
+
+/** Executes the command, each time it is called, and returns the answer of a healthy server. */
+export type Perform = (manner?: Manner) => Promise<Answer>
+
+/** What the server does instead of simply performing and answering one command. */
+export type Cue = (scene: Scene, perform: Perform) => Answer | Promise<Answer>

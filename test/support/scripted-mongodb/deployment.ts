@@ -1,0 +1,101 @@
+import { ObjectId } from 'bson'
+import { Member } from './member.js'
+import { Memory } from './memory.js'
+import { Prompter } from './prompter.js'
+import { Replication } from './replication.js'
+import { Waits } from './waits.js'
+
+/** The kind of deployment. */
+export type Kind = 'standalone' | 'replica set' | 'mongos'
+
+/** What follows the step-down of a primary. */
+export interface StepDownOptions {
+  /** Milliseconds without a primary. */
+  readonly electAfter?: number
+  /** The new primary does not have the writes that were not majority-committed. */
+  readonly rollBack?: boolean
+  /** The old primary also closes its connections. */
+  readonly closeConnections?: boolean
+}
+
+/** One member or three, and all that they share: documents and cues. */
+export class Deployment {
+  readonly kind: Kind
+  readonly members: readonly Member[]
+  readonly memory = new Memory()
+  readonly replication = new Replication(this.memory)
+  readonly prompter = new Prompter()
+  readonly waits = new Waits()
+  /** Milliseconds by which every answer is late. */
+  lateness = 0
+  #primary: Member | undefined
+  #former: Member
+  #term = 1
+  #election: Promise<void> | undefined
+
+  constructor (kind: Kind) {
+    this.kind = kind
+    this.members = Array.from({ length: kind === 'replica set' ? 3 : 1 }, () => new Member(this))
+    this.#primary = this.#former = this.members[0]!
+  }
+
+  /** The member that takes writes; none between a step-down and the election. */
+  get primary (): Member | undefined {
+    return this.#primary
+  }
+
+  /** Grows with the term, as a replica set's does: the driver trusts the primary with the highest one. */
+  get electionId (): ObjectId {
+    return new ObjectId('7fffffff' + this.#term.toString(16).padStart(16, '0'))
+  }
+
+  /** The primary ceases to be one; resolves when another one is elected. */
+  async stepDown ({ electAfter = 0, rollBack = false, closeConnections = false }: StepDownOptions): Promise<void> {
+    const old = this.#former
+    this.#election ??= this.#awaitElection(electAfter, rollBack)
+    if (closeConnections) old.disconnect()
+    await this.#election
+  }
+
+  /** Another member than the last primary becomes primary at once. */
+  elect (rollBack: boolean): void {
+    if (this.kind !== 'replica set') throw new Error(`a ${this.kind} elects no primary`)
+    const elected = this.#candidate
+    if (elected === undefined) throw new Error('no member is left to be elected')
+    this.replication.interrupt()
+    if (rollBack) this.replication.rollBack()
+    this.replication.catchUp()
+    this.#term++
+    this.#become(elected)
+  }
+
+  /** The next healthy member after the last primary, itself excepted. */
+  get #candidate (): Member | undefined {
+    const after = this.members.indexOf(this.#former) + 1
+    return [...this.members.slice(after), ...this.members.slice(0, after - 1)].find(member => member.isHealthy)
+  }
+
+  /** Whether an election is still needed: not after close, nor if there is a primary by now. */
+  get #isOpen (): boolean {
+    return !this.waits.areOver && this.#primary === undefined
+  }
+
+  async #awaitElection (electAfter: number, rollBack: boolean): Promise<void> {
+    if (this.kind !== 'replica set') throw new Error(`a ${this.kind} has no primary to step down`)
+    this.#become(undefined)
+    this.replication.interrupt()
+    try {
+      await this.waits.for(electAfter)
+      while (this.#isOpen && this.#candidate === undefined) await this.waits.for(10)
+      if (this.#isOpen) this.elect(rollBack)
+    } finally {
+      this.#election = undefined
+    }
+  }
+
+  #become (primary: Member | undefined): void {
+    this.#primary = primary
+    this.#former = primary ?? this.#former
+    for (const member of this.members) member.topologyVersion.bump()
+  }
+}

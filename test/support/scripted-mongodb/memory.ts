@@ -1,0 +1,54 @@
+import type { Document } from 'bson'
+import { idKey, type IdKey } from './id-key.js'
+
+/** A stored document, and how far it is replicated. */
+export interface Stored {
+  readonly collection: Map<IdKey, Stored>
+  readonly key: IdKey
+  readonly document: Document
+  state: 'local' | 'majority'
+}
+
+/**
+ * What the deployment holds. The members of a replica set share one memory: its primary sees all of it, its
+ * secondaries see what is majority-committed. As in an oplog, the committed writes are a prefix of all writes: a
+ * commit takes along every write before it, and a rollback takes back all that came after it.
+ */
+export class Memory {
+  readonly #collections = new Map<string, Map<IdKey, Stored>>()
+  #tail: Stored[] = []
+
+  /** The names of all collections, with their database: `plant_store.plants`. */
+  get namespaces (): string[] {
+    return [...this.#collections.keys()]
+  }
+
+  /** The documents of a collection by their id; made when it is missing. */
+  collection (namespace: string): Map<IdKey, Stored> {
+    let collection = this.#collections.get(namespace)
+    if (collection === undefined) this.#collections.set(namespace, collection = new Map())
+    return collection
+  }
+
+  /** Stores a document, not yet majority-committed; false if its id is taken. */
+  insert (collection: Map<IdKey, Stored>, document: Document): boolean {
+    const key = idKey(document['_id'])
+    if (collection.has(key)) return false
+    const stored: Stored = { collection, key, document, state: 'local' }
+    collection.set(key, stored)
+    this.#tail.push(stored)
+    return true
+  }
+
+  /** Everything written so far becomes majority-committed. */
+  commit (): void {
+    for (const stored of this.#tail) stored.state = 'majority'
+    this.#tail = []
+  }
+
+  /** Everything that is not majority-committed is gone. */
+  rollBack (): void {
+    for (const { collection, key } of this.#tail) collection.delete(key)
+    this.#tail = []
+  }
+}

@@ -1,0 +1,74 @@
+import type { BatchWriter, CreateFailure, WriteResult } from '../../../src/stores/batch-writer.js'
+import { SharedWrites } from '../../../src/stores/batching.js'
+import { PlantNotStored, type NewPlant } from '../../../src/stores/plant-store.js'
+import { VirtualClock } from '../virtual-clock.js'
+
+interface WrittenBatch {
+  readonly ids: readonly number[]
+  readonly deadline: number
+  /** When it was written. */
+  readonly at: number
+  /** Ends the write: with a result for each plant, the same for all, or a failure of the whole batch. */
+  readonly answer: (results: readonly WriteResult[] | WriteResult) => void
+}
+
+/**
+ * A writer whose batches wait until the test answers them, or that answers each at once with what `respond` returns.
+ */
+export class FakeWriter implements BatchWriter {
+  readonly batches: WrittenBatch[] = []
+  respond: ((ids: readonly number[], number: number) => readonly WriteResult[] | WriteResult) | undefined
+  readonly #clock: VirtualClock
+
+  constructor (clock: VirtualClock, readonly maxInFlight: number) {
+    this.#clock = clock
+  }
+
+  write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[] | CreateFailure> {
+    return new Promise(resolve => {
+      const ids = plants.map(({ id }) => Number(id))
+      const answer: WrittenBatch['answer'] = results => resolve(typeof results === 'string' ? ids.map(() => results) : results)
+      const number = this.batches.push({ ids, deadline, at: this.#clock.now(), answer })
+      if (this.respond !== undefined) answer(this.respond(ids, number))
+    })
+  }
+
+  get ids (): (readonly number[])[] {
+    return this.batches.map(({ ids }) => ids)
+  }
+
+  /** Answers the last batch that was written. */
+  answer (results: readonly WriteResult[] | WriteResult): void {
+    this.batches.at(-1)?.answer(results)
+  }
+}
+
+export type Outcome = string | Error
+
+/** Writes that are shared, on a clock and with a writer that the test controls. */
+export function sharedWrites (maxInFlight = 1) {
+  const clock = new VirtualClock()
+  const writer = new FakeWriter(clock, maxInFlight)
+  const writes = new SharedWrites(writer, clock, () => 1)
+  const outcomes = new Map<number, Outcome>()
+
+  /** Creates plants; what became of each is in `outcomes` by its id, and the failures are errors. */
+  function create (ids: readonly number[], timeoutMs = 5_000, name?: string): void {
+    for (const id of ids) {
+      writes.create({ id: BigInt(id), name: name ?? `plant ${id}` }, clock.now() + timeoutMs)
+        .catch((error: Error) => error)
+        .then(outcome => { outcomes.set(id, outcome) })
+    }
+  }
+
+  return { clock, writer, writes, outcomes, create }
+}
+
+export function notStored (message = 'away', permanent = false): PlantNotStored {
+  return new PlantNotStored(message, { permanent })
+}
+
+/** The numbers from 1 on, so many of them. */
+export function numbers (count: number, first = 1): number[] {
+  return Array.from({ length: count }, (_, place) => first + place)
+}

@@ -1,0 +1,113 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, constants, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MongoClient } from 'mongodb'
+import t from 'tap'
+import { closedPort } from '../process/lasting-port.js'
+
+/** The MongoDB of a test file, or why it has none. */
+export type MongodbForTests = { url: string, missing?: never } | { url?: never, missing: string }
+
+const DOWNLOAD_TIME = 20_000
+const START_TIME = 20_000
+const LONGEST_RUN = 600_000
+
+let found: Promise<MongodbForTests> | undefined
+
+/**
+ * The MongoDB that the tests of this file use, the first of these that there is: the one of MONGODB_URL; a `mongod` on
+ * the PATH; one that `mongodb-memory-server-core` downloads, unless CI or NO_MONGODB_DOWNLOAD is set. The last two are
+ * started on a free port with an empty folder, and end with the file.
+ */
+export function mongodb (): Promise<MongodbForTests> {
+  found ??= findMongodb()
+  return found
+}
+
+async function findMongodb (): Promise<MongodbForTests> {
+  const { MONGODB_URL: url } = process.env
+  if (url !== undefined && url !== '') return { url }
+  const program = programOnPath('mongod') ?? await downloadedOnce()
+  if (program !== undefined) return { url: await start(program) }
+  return { missing: 'MongoDB is missing: set MONGODB_URL, or put mongod on the PATH' }
+}
+
+function programOnPath (name: string): string | undefined {
+  return (process.env.PATH ?? '').split(delimiter).map(folder => join(folder, name)).find(isExecutable)
+}
+
+function isExecutable (path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The path of a downloaded `mongod`. All files of one tap run share one try, as a try without a network takes seconds:
+ * the first one leaves its outcome in a file named for the run, which is its parent process.
+ */
+async function downloadedOnce (): Promise<string | undefined> {
+  if (process.env.NO_MONGODB_DOWNLOAD === '1' || (process.env.CI ?? '') !== '') return undefined
+  const outcome = join(tmpdir(), `plant-store-mongodb-${process.ppid}`)
+  // The file of an earlier run with the same process id.
+  if (Date.now() - (statSync(outcome, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > LONGEST_RUN) {
+    rmSync(outcome, { force: true })
+  }
+  try {
+    writeFileSync(outcome, '', { flag: 'wx' })
+  } catch {
+    return outcomeOfTheFirst(outcome)
+  }
+  const path = await download()
+  writeFileSync(outcome, `${path ?? 'none'}\n`)
+  return path
+}
+
+async function outcomeOfTheFirst (outcome: string): Promise<string | undefined> {
+  for (let waited = 0; waited <= DOWNLOAD_TIME; waited += 100) {
+    const text = readFileSync(outcome, 'utf8').trim()
+    if (text !== '') return text === 'none' ? undefined : text
+    await sleep(100)
+  }
+  return undefined
+}
+
+/** In a process of its own, which can be ended, and whose noise on standard error can be left unheard. */
+async function download (): Promise<string | undefined> {
+  const script = `
+    const { MongoBinary } = await import('mongodb-memory-server-core')
+    process.stdout.write(await MongoBinary.getPath({ downloadDir: process.argv[1] }))`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script, join(tmpdir(), 'plant-store-mongod')], {
+    stdio: ['ignore', 'pipe', 'ignore'], timeout: DOWNLOAD_TIME, killSignal: 'SIGKILL', env: { ...process.env, NODE_OPTIONS: '' }
+  })
+  let path = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => { path += text })
+  const [code] = await once(child, 'close')
+  return code === 0 && path !== '' ? path : undefined
+}
+
+async function start (program: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-mongod-'))
+  const port = await closedPort()
+  const server = spawn(program, ['--dbpath', folder, '--port', String(port), '--bind_ip', '127.0.0.1'], { stdio: 'ignore' })
+  t.teardown(async () => {
+    await end(server)
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const url = `mongodb://127.0.0.1:${port}/`
+  const client = new MongoClient(url, { serverSelectionTimeoutMS: START_TIME })
+  await client.db('admin').command({ ping: 1 }).finally(() => client.close())
+  return url
+}
+
+async function end (server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return
+  server.kill('SIGKILL')
+  await once(server, 'exit')
+}

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto'
+import { MongoClient } from 'mongodb'
+
+/**
+ * A database with a random name in a MongoDB that may hold other data. All writes of tests to a MongoDB that was not
+ * started for one test go through this class, and no other database is touched.
+ */
+export class OwnDatabase {
+  readonly name = `plant_store_test_${randomBytes(6).toString('hex')}`
+  /** Of this database, with the rights of the server's URL. */
+  readonly url: string
+  readonly client: MongoClient
+
+  /** @param server the URL of the server; the database in its path is not touched */
+  constructor (server: string) {
+    this.url = urlOfDatabase(server, this.name)
+    this.client = new MongoClient(this.url)
+  }
+
+  /** All that is stored in its collection `plants`: whole documents, by id. */
+  async plants (): Promise<Map<bigint, Record<string, unknown>>> {
+    const documents = await this.client.db().collection('plants').find({}, { useBigInt64: true }).toArray()
+    return new Map(documents.map(({ _id, ...plant }) => [BigInt(String(_id)), plant]))
+  }
+
+  async drop (): Promise<void> {
+    await this.client.db(this.name).dropDatabase()
+    await this.client.close()
+  }
+}
+
+/** A connection string for one database of the MongoDB at a URL, with the rights that the URL has. */
+function urlOfDatabase (url: string, database: string): string {
+  const [, start = '', credentials = '', hosts = '', path = '', query = ''] =
+    /^(mongodb(?:\+srv)?:\/\/)([^@/]*@)?([^/?]*)\/?([^?]*)\??(.*)$/.exec(url) ?? []
+  const options = new URLSearchParams(query)
+  // Otherwise the database would also be the one that knows the user.
+  if (credentials !== '' && !options.has('authSource')) options.set('authSource', path === '' ? 'admin' : path)
+  return `${start}${credentials}${hosts}/${database}?${options}`
+}

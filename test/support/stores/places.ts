@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { mongoPlantStore } from '../../../src/stores/mongo/mongo-plant-store.js'
+import type { PlantStore } from '../../../src/stores/plant-store.js'
+import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
+import { needs } from '../process/needs.js'
+import { mongodb } from './mongodb-for-tests.js'
+import { OwnDatabase } from './own-database.js'
+import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
+import { plantsInFile } from './sqlite-file.js'
+
+/** A place for plants of one test, empty before it and removed after it. */
+export interface Place {
+  /** A store at this place; not open yet, closed after the test. */
+  store: () => PlantStore
+  /** All that is stored there, as another program sees it: whole rows or documents, by id. */
+  stored: () => Promise<Map<bigint, Record<string, unknown>>>
+}
+
+export type NewPlace = (t: Test) => Promise<Place>
+
+/** A database file in a folder of the test's own. */
+export async function sqlitePlace (t: Test): Promise<Place> {
+  const path = join(t.testdir(), 'data', 'plants.db')
+  return {
+    store: () => closedAfter(t, sqlitePlantStore({ path })),
+    stored: async () => plantsInFile(path)
+  }
+}
+
+/** A database of the test's own in a real MongoDB. */
+export async function mongoPlace (t: Test): Promise<Place & { url: string }> {
+  const { url: server, missing } = await mongodb()
+  if (server === undefined) throw new Error(missing)
+  const database = new OwnDatabase(server)
+  t.teardown(() => database.drop())
+  const { url } = database
+  return { url, store: () => closedAfter(t, mongoPlantStore({ url })), stored: () => database.plants() }
+}
+
+/** A scripted MongoDB of the test's own: there is always one. */
+export async function scriptedPlace (t: Test): Promise<Place> {
+  const mongo = await ScriptedMongo.start(t)
+  return {
+    store: () => closedAfter(t, mongoPlantStore({ url: mongo.url })),
+    stored: async () => new Map([...mongo.majority()].map(([id, plant]) => [id, { ...plant }]))
+  }
+}
+
+/** Runs a suite on both stores; on MongoDB if there is one. */
+export async function onBothStores (t: Test, suite: (t: Test, newPlace: NewPlace) => void): Promise<void> {
+  t.test('on SQLite', async t => suite(t, sqlitePlace))
+  const { missing } = await mongodb()
+  t.test('on MongoDB', needs(missing), async t => suite(t, mongoPlace))
+}
+
+function closedAfter (t: Test, store: PlantStore): PlantStore {
+  t.teardown(async () => { await store.close?.() })
+  return store
+}

@@ -1,0 +1,46 @@
+import fc from 'fast-check'
+
+export const LOWEST = -(2n ** 63n)
+export const HIGHEST = 2n ** 63n - 1n
+
+export const anyInt64 = fc.oneof(
+  fc.bigInt({ min: LOWEST, max: HIGHEST }),
+  // Most of the above have 19 digits, and nearly none ends in zeros.
+  fc
+    .tuple(fc.integer({ min: -999, max: 999 }), fc.integer({ min: 0, max: 15 }))
+    .map(([digits, zeros]) => BigInt(digits) * 10n ** BigInt(zeros)),
+  fc.constantFrom(
+    LOWEST,
+    LOWEST + 1n,
+    HIGHEST - 1n,
+    HIGHEST,
+    0n,
+    2n ** 53n - 1n,
+    2n ** 53n,
+    2n ** 53n + 1n,
+    -(2n ** 53n) - 1n
+  )
+)
+
+/** A way to write a number in JSON (RFC 8259, section 6): where its point stands, and with how many zeros. */
+export const anySpelling = fc.record({
+  shift: fc.integer({ min: -30, max: 30 }), zeros: fc.integer({ min: 0, max: 12 }), e: fc.constantFrom('e', 'E', 'e+', 'E+')
+})
+
+/** A number in JSON that is `units` tenths to the power of `decimals`, for example 15 and 1 is `1.5`. */
+export function spell (
+  units: bigint, decimals: number, { shift, zeros, e }: { shift: number, zeros: number, e: string }
+): string {
+  const sign = units < 0n ? '-' : ''
+  let digits = String(units).replace('-', '')
+  let places = decimals + shift
+  if (places < 0) {
+    digits += '0'.repeat(-places)
+    places = 0
+  }
+  digits = digits.padStart(places + 1, '0')
+  const whole = digits.slice(0, digits.length - places).replace(/^0+(?=\d)/, '')
+  const fraction = digits.slice(digits.length - places) + '0'.repeat(zeros)
+  const exponent = shift === 0 ? '' : shift > 0 ? `${e}${shift}` : `${e[0]}${shift}`
+  return sign + whole + (fraction === '' ? '' : `.${fraction}`) + exponent
+}

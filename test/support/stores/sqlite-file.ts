@@ -1,0 +1,33 @@
+import { isBuiltin } from 'node:module'
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+
+export const { DatabaseSync }: typeof import('@photostructure/sqlite') = isBuiltin('node:sqlite')
+  ? await import('node:sqlite' as '@photostructure/sqlite')
+  : await import('@photostructure/sqlite')
+
+/** A second connection to a database file, as another program would have, that waits where the file is locked. */
+export function openSqlite (path: string): DatabaseSyncInstance {
+  const database = new DatabaseSync(path)
+  database.exec('PRAGMA busy_timeout = 5000')
+  return database
+}
+
+/** The plants that another program sees in a database file. */
+export function plantsInFile (path: string): Map<bigint, Record<string, unknown>> {
+  const database = openSqlite(path)
+  try {
+    // As bytes: reading a text back would stop at a NUL.
+    const select = database.prepare('SELECT id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag FROM plants')
+    select.setReadBigInts(true)
+    const rows = select.all() as { id: bigint, name: Uint8Array, tag: Uint8Array | null }[]
+    return new Map(
+      rows.map(({ id, name, tag }) => [id, tag === null ? { name: text(name) } : { name: text(name), tag: text(tag) }])
+    )
+  } finally {
+    database.close()
+  }
+}
+
+function text (bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString()
+}

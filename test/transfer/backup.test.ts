@@ -1,0 +1,104 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
+import { Program, run, startService, testFolder, token } from '../support/process/program.js'
+import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
+import { bytesOfPlants, fill, hardPlants, manyPlants, until } from './plants.js'
+
+const counted = { counted: true }
+const partial = (folder: string) => readdirSync(folder).filter(name => name.endsWith('.partial'))
+
+t.test('a backup is a whole database with the plants to the byte, and replaces no file', async t => {
+  const folder = testFolder(t)
+  fill(folder, hardPlants)
+  const file = join(folder, 'backup.db')
+  const { code, stdout, stderr } = await run(['backup', file], { DATA_DIR: folder }, counted)
+  t.equal(code, 0, stderr)
+  t.equal(stdout, '')
+  t.match(stderr, /^backup: 100 %, [\d.]+ MB$/m)
+  t.strictSame(bytesOfPlants(file), bytesOfPlants(join(folder, 'plants.db')))
+  const bytes = readFileSync(file)
+
+  const again = await run(['backup', file], { DATA_DIR: folder }, counted)
+  t.equal(again.code, 1)
+  t.match(again.stderr, /^plant-store: .*backup\.db already exists.*\n$/)
+  t.ok(readFileSync(file).equals(bytes))
+  t.strictSame(partial(folder), [])
+
+  const restored = await run(['export', '-q'], { DATA_DIR: join(folder, 'empty') }, counted)
+  t.equal(restored.code, 1, 'there is nothing to export without a database')
+})
+
+t.test('a backup is consistent, and has what was acknowledged before it, while a service keeps running', async t => {
+  const service = await startService(t)
+  fill(service.folder, manyPlants(50_000, 1_000_000))
+  const clients = new PlantClients(overHttp(service.address, token))
+  const stop = clients.start(4)
+  await until(() => clients.acknowledged.length > 200)
+  const before = [...clients.acknowledged]
+  const file = join(service.folder, 'backup.db')
+  const { code, stderr } = await run(['backup', '--quiet', file], { DATA_DIR: service.folder }, counted)
+  await stop()
+  t.equal(code, 0, stderr)
+  t.equal(stderr, '')
+  t.strictSame(Object.keys(clients.counts), ['200'], 'each create is answered 200')
+
+  const copy = openSqlite(file)
+  t.strictSame({ ...copy.prepare('PRAGMA integrity_check').get() }, { integrity_check: 'ok' })
+  t.strictSame({ ...copy.prepare('PRAGMA user_version').get() }, { user_version: 1 })
+  copy.close()
+  const plants = plantsInFile(file)
+  t.strictSame(lost(before, plants), [])
+  t.ok(plants.size >= 50_000 + before.length)
+})
+
+t.test('interrupted, it leaves no file', async t => {
+  const folder = testFolder(t)
+  fill(folder, manyPlants(100_000))
+  const program = new Program(['backup', join(folder, 'backup.db')], { DATA_DIR: folder }, counted)
+  await until(() => partial(folder).length > 0)
+  const { code, stderr } = await program.end('SIGTERM')
+  t.equal(code, 1, stderr)
+  t.match(stderr, /^not finished: interrupted: nothing is kept$/m)
+  t.notOk(existsSync(join(folder, 'backup.db')))
+  t.strictSame(partial(folder), [])
+})
+
+t.test('a disk that fails leaves no file', withCompiler, async t => {
+  for (const kind of ['write', 'sync'] as const) {
+    const folder = testFolder(t)
+    fill(folder, manyPlants(3))
+    const calls = failingCalls(folder, 'backup.db')
+    calls.begin(kind)
+    const { code, stderr } = await run(['backup', join(folder, 'backup.db')], { ...calls.env, DATA_DIR: folder })
+    t.equal(code, 1)
+    t.match(stderr, /^plant-store: .*(disk I\/O error|EIO)/m)
+    t.notOk(existsSync(join(folder, 'backup.db')))
+    t.strictSame(partial(folder), [])
+  }
+})
+
+t.test('failures are reported in one line', async t => {
+  const folder = testFolder(t)
+  const file = join(folder, 'backup.db')
+  writeFileSync(join(folder, 'other'), '')
+  fill(join(folder, 'ours'), [])
+  const other = openSqlite(join(folder, 'plants.db'))
+  other.exec('CREATE TABLE other(id)')
+  other.close()
+  const cases: [RegExp, string, NodeJS.ProcessEnv][] = [
+    [/^plant-store: MONGODB_URL is set: .*mongodump.*\n$/, file, { DATA_DIR: join(folder, 'ours'), MONGODB_URL: 'mongodb://127.0.0.1:1/' }],
+    [/^plant-store: there is no .*plants\.db: set DATA_DIR .*\n$/, file, { DATA_DIR: join(folder, 'nowhere') }],
+    [/^plant-store: .*plants\.db cannot be read: no such table: plants\n$/, file, { DATA_DIR: folder }],
+    [/^plant-store: .*backup\.db cannot be written: ENOENT.*\n$/, join(folder, 'nowhere', 'backup.db'), { DATA_DIR: join(folder, 'ours') }],
+    [/^plant-store: .*backup\.db cannot be written: ENOTDIR.*\n$/, join(folder, 'other', 'backup.db'), { DATA_DIR: join(folder, 'ours') }]
+  ]
+  for (const [line, file, env] of cases) {
+    const { code, stderr } = await run(['backup', file], env, counted)
+    t.equal(code, 1)
+    t.match(stderr, line)
+  }
+  t.notOk(existsSync(file))
+})

@@ -1,0 +1,93 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { SqlitePlantsTable } from '../../src/stores/sqlite/plants-table.js'
+import type { NewPlant } from '../../src/stores/plant-store.js'
+import { program } from '../support/process/project.js'
+import type { Ended } from '../support/process/program.js'
+import { DatabaseSync, openSqlite } from '../support/stores/sqlite-file.js'
+
+/**
+ * Plants that are hard to keep: the edges of int64 and of doubles, NUL, BOM, replacement characters, line separators,
+ * empty and long texts.
+ */
+export const hardPlants: readonly NewPlant[] = [
+  { id: -(2n ** 63n), name: 'lowest' },
+  { id: -(2n ** 53n) - 1n, name: 'below the doubles', tag: '-' },
+  { id: -1n, name: 'a\0b', tag: '\0' },
+  { id: 0n, name: '', tag: '' },
+  { id: 1n, name: '\0' },
+  { id: 2n, name: '\ufeff', tag: 'a BOM\ufeff' },
+  { id: 3n, name: '\ufffd', tag: '\uffff\u{10ffff}' },
+  { id: 4n, name: '"\\/\b\f\n\r\t\u2028\u2029\x7f', tag: 'Kaktus 🌵 e\u0301' },
+  { id: 5n, name: 'n'.repeat(1_000_000), tag: '🌵'.repeat(300_000) },
+  { id: 6n, name: '\0'.repeat(100_000) },
+  { id: 2n ** 53n + 1n, name: 'beyond the doubles' },
+  { id: 2n ** 63n - 1n, name: 'highest', tag: 'tag' }
+]
+
+/** Plants with ids from 0 on, or from another. */
+export function manyPlants (count: number, from = 0): NewPlant[] {
+  return Array.from({ length: count }, (_, i) => ({ id: BigInt(from + i), name: `plant ${from + i}`, ...(i % 2 === 1 && { tag: 'odd' }) }))
+}
+
+/** Writes plants to `plants.db` of a folder, which may not be there. */
+export function fill (folder: string, plants: readonly NewPlant[]): void {
+  mkdirSync(folder, { recursive: true })
+  const table = SqlitePlantsTable.open(DatabaseSync, join(folder, 'plants.db'))
+  table.write({
+    ids: BigInt64Array.from(plants, ({ id }) => id),
+    names: plants.map(({ name }) => name),
+    tags: plants.map(({ tag }) => tag ?? null)
+  })
+  table.close()
+}
+
+/** Writes any number of plants of usual length, with ids from 0 on. */
+export function fillMany (folder: string, count: number): void {
+  mkdirSync(folder, { recursive: true })
+  const table = SqlitePlantsTable.open(DatabaseSync, join(folder, 'plants.db'))
+  for (let id = 0; id < count; id += 10_000) {
+    const length = Math.min(10_000, count - id)
+    table.write({
+      ids: BigInt64Array.from({ length }, (_, i) => BigInt(id + i)),
+      names: Array.from({ length }, (_, i) => `Monstera deliciosa ${id + i}`),
+      tags: new Array<string>(length).fill('Araceae')
+    })
+  }
+  table.close()
+}
+
+/** Every byte of the plants in a database file: id, and name and tag as hexadecimal digits. */
+export function bytesOfPlants (path: string): unknown[] {
+  const database = openSqlite(path)
+  try {
+    const rows = database.prepare('SELECT id, typeof(name), hex(name), typeof(tag), hex(tag) FROM plants ORDER BY id')
+    rows.setReadBigInts(true)
+    return rows.all()
+  } finally {
+    database.close()
+  }
+}
+
+/** Starts the program with an open standard input. */
+export function startWithInput (
+  args: readonly string[], env: Record<string, string>
+): { child: ChildProcessWithoutNullStreams, ended: Promise<Ended> } {
+  const child = spawn(process.execPath, [program, ...args], { env: { PATH: process.env['PATH'], ...env } })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => { stdout += text })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text })
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }))
+  return { child, ended }
+}
+
+/** Waits for something that another process does. */
+export async function until (condition: () => boolean): Promise<void> {
+  for (const start = performance.now(); !condition();) {
+    if (performance.now() - start > 20_000) throw new Error('it did not happen within 20 s')
+    await new Promise(resolve => setTimeout(resolve, 2))
+  }
+}

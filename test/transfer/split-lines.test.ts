@@ -1,0 +1,26 @@
+import t from 'tap'
+import { LineSplitter } from '../../src/transfer/split-lines.js'
+
+/** The lines of a text that comes in chunks of this size. */
+function split (text: string, chunk: number, limit = 100): (string | null)[] {
+  const splitter = new LineSplitter(limit)
+  const bytes = Buffer.from(text)
+  const lines = []
+  for (let start = 0; start < bytes.length; start += chunk) {
+    lines.push(...splitter.push(bytes.subarray(start, start + chunk)))
+  }
+  lines.push(...splitter.end())
+  t.strictSame(lines.map(({ number }) => number), lines.map((_, index) => index + 1), 'lines are counted from 1')
+  return lines.map(({ bytes }) => bytes === null ? null : bytes.toString())
+}
+
+t.test('lines are the same however their bytes are cut', async t => {
+  const text = 'one\n\n🌵 three\r\n\nfive'
+  for (let chunk = 1; chunk <= text.length + 5; chunk++) t.strictSame(split(text, chunk), ['one', '', '🌵 three\r', '', 'five'], `chunks of ${chunk}`)
+  t.strictSame(split('one\n', 2), ['one'], 'no empty line follows the last newline')
+  t.strictSame(split('', 2), [])
+})
+
+t.test('a line beyond the limit is passed over, and counted', async t => {
+  for (const chunk of [1, 3, 100]) t.strictSame(split(`${'x'.repeat(10)}\n${'y'.repeat(11)}\nz\n${'y'.repeat(50)}`, chunk, 10), ['x'.repeat(10), null, 'z', null], `chunks of ${chunk}`)
+})

@@ -1,0 +1,85 @@
+import t from 'tap'
+import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
+import { SourcePage } from '../../src/transfer/plant-source.js'
+import { StoreTarget } from '../../src/transfer/store-target.js'
+import { Tally } from '../../src/transfer/tally.js'
+import { TransferFault } from '../../src/transfer/transfer-fault.js'
+import { manyPlants } from './plants.js'
+
+function page (plants: NewPlant[]): SourcePage {
+  const page = new SourcePage()
+  for (const plant of plants) page.add(plant)
+  return page
+}
+
+function setUp (store: PlantStore) {
+  const lines: string[] = []
+  const tally = new Tally(line => lines.push(line))
+  const interruption = new AbortController()
+  return { lines, tally, interruption, target: new StoreTarget(store, tally, interruption.signal) }
+}
+
+/** Takes every plant but those with these ids. */
+function storeThatFails (failing: (id: bigint) => boolean, { ready = async () => {} } = {}): PlantStore {
+  return {
+    ready,
+    create: async ({ id }): Promise<CreateOutcome> => {
+      if (failing(id)) throw new PlantNotStored('it is too large')
+      return 'stored'
+    }
+  }
+}
+
+t.test('a plant that the store does not take is named, and the others are copied', async t => {
+  const { target, tally, lines } = setUp(storeThatFails(id => id % 1_000n === 7n))
+  for (let from = 0; from < 200_000; from += 1_000) await target.write(page(manyPlants(1_000, from)))
+  await target.finish()
+  t.equal(tally.summary('copied'), 'copied 199800, already there 0, in conflict 0, invalid 200')
+  t.equal(lines[0], 'id 7: the store does not take it: it is too large')
+  t.equal(lines.length, 100)
+})
+
+t.test('also the last plant may be the one that fails', async t => {
+  const { target, tally } = setUp(storeThatFails(id => id === 9n))
+  await target.write(page(manyPlants(10)))
+  await target.finish()
+  t.equal(tally.summary('copied'), 'copied 9, already there 0, in conflict 0, invalid 1')
+})
+
+t.test('a store that fails for every plant, or is not ready in the end, is a fault that may pass', async t => {
+  const full = setUp(storeThatFails(id => id >= 500n))
+  await t.rejects(full.target.write(page(manyPlants(1_000))), new TransferFault('it is too large', { temporary: true }))
+  t.equal(full.tally.copied, 500)
+  const away = setUp(storeThatFails(id => id === 9n, { ready: async () => { throw new Error('it is away') } }))
+  await away.target.write(page(manyPlants(10)))
+  await t.rejects(away.target.finish(), new TransferFault('it is away', { temporary: true }))
+  t.equal(away.tally.left, 0)
+})
+
+t.test('a fault of the program is not taken for one of the store', async t => {
+  const { target } = setUp({ create: async () => { throw new RangeError('oops') } })
+  await target.write(page(manyPlants(1))).catch(() => {})
+  await t.rejects(target.finish(), new RangeError('oops'))
+})
+
+t.test('a bounded number of plants is pending, and interrupted they get their outcomes by closing the store', async t => {
+  const pending: ((outcome: CreateOutcome | PromiseLike<never>) => void)[] = []
+  const { target, tally, interruption } = setUp({
+    create: () => new Promise(resolve => { pending.push(resolve) }),
+    close: async () => pending.forEach((resolve, i) => resolve(i < 10 ? 'stored' : Promise.reject(new PlantPerhapsStored('it was closed'))))
+  })
+  const writing = (async () => {
+    for (let from = 0; from < 20_000 && !interruption.signal.aborted; from += 1_000) {
+      await target.write(page(manyPlants(1_000, from)))
+    }
+  })()
+  for (let before = -1; before < pending.length;) {
+    before = pending.length
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  t.equal(pending.length, 6_000)
+  interruption.abort()
+  await writing.catch(() => {})
+  await target.finish()
+  t.equal(tally.summary('copied'), 'copied 10, already there 0, in conflict 0, invalid 0')
+})
