@@ -40,9 +40,10 @@ export class RestartSchedule<Place> {
     this.#restarts.set(place, restart)
     const delayMs = servedMs >= SETTLED_MS ? FIRST_DELAY_MS : restart.nextDelayMs
     restart.nextDelayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)
-    this.#schedule(place, restart, delayMs)
-    if (workers === 0) this.#shortenOutage()
-    return Math.min(delayMs, Math.round(restart.at - this.#clock.now()))
+    const now = this.#clock.now()
+    this.#schedule(place, restart, now, delayMs)
+    if (workers === 0) this.#shortenOutage(now)
+    return Math.round(restart.at - now)
   }
 
   /** Starts no further workers. */
@@ -50,20 +51,20 @@ export class RestartSchedule<Place> {
     for (const { timer } of this.#restarts.values()) timer?.clear()
   }
 
-  #schedule (place: Place, restart: Restart, delayMs: number): void {
+  #schedule (place: Place, restart: Restart, now: number, delayMs: number): void {
     restart.timer?.clear()
-    restart.at = this.#clock.now() + delayMs
+    restart.at = now + delayMs
     restart.timer = this.#clock.setTimeout(() => {
       restart.timer = undefined
       this.#start(place)
     }, delayMs)
   }
 
-  #shortenOutage (): void {
+  #shortenOutage (now: number): void {
     const waiting = [...this.#restarts].filter(([, { timer }]) => timer !== undefined)
     const [next] = waiting.sort(([, a], [, b]) => a.at - b.at)
-    if (next !== undefined && next[1].at > this.#clock.now() + LONGEST_OUTAGE_MS) {
-      this.#schedule(...next, LONGEST_OUTAGE_MS)
+    if (next !== undefined && next[1].at > now + LONGEST_OUTAGE_MS) {
+      this.#schedule(...next, now, LONGEST_OUTAGE_MS)
     }
   }
 }
