@@ -15,6 +15,7 @@ const REFUSALS = new Set<unknown>([13, 18])
 
 // Raw, since the driver would refuse a whole batch because of one document that is not UTF-8.
 const READ: FindOptions = { raw: true, sort: { _id: 1 }, batchSize: PAGE_PLANTS, readPreference: 'primary', readConcern: 'majority' }
+const HIGHEST: FindOptions = { sort: { _id: -1 }, projection: { _id: 1 }, readPreference: 'primary', readConcern: 'majority' }
 
 /** The field by which a plant's document is found. */
 interface Numbered {
@@ -22,19 +23,22 @@ interface Numbered {
 }
 
 /**
- * The plants of a MongoDB in the order of their ids, as the majority has them, a page at a time. It includes every
- * plant stored at the start, and may include later ones. Reading a page is retried for a minute.
+ * The plants of a MongoDB in the order of their ids, as the majority has them, a page at a time: every plant stored at
+ * the start, and perhaps later ones. Reading stops at the highest id of the start, since a service could create plants
+ * faster than they are copied. Reading a page is retried for a minute.
  */
 export class MongoSource implements PlantSource {
   readonly size: number
   position = 0
   readonly #client: MongoClient
   readonly #documents: Collection<Numbered>
+  readonly #highestId: NumericId
 
-  private constructor (client: MongoClient, documents: Collection<Numbered>, size: number) {
+  private constructor (client: MongoClient, documents: Collection<Numbered>, size: number, highestId: NumericId) {
     this.#client = client
     this.#documents = documents
     this.size = size
+    this.#highestId = highestId
   }
 
   /** Connects; throws a TypeError if the URL cannot be used, a TransferFault if MongoDB cannot be reached. */
@@ -43,7 +47,9 @@ export class MongoSource implements PlantSource {
     try {
       await client.connect()
       const documents = databaseOf(client).collection<Numbered>('plants')
-      return new MongoSource(client, documents, await documents.estimatedDocumentCount())
+      const size = await documents.estimatedDocumentCount()
+      const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, HIGHEST)
+      return new MongoSource(client, documents, size, highest?._id ?? LOWEST_ID)
     } catch (error) {
       await client.close()
       throw new TransferFault(connectionFault(error))
@@ -51,13 +57,13 @@ export class MongoSource implements PlantSource {
   }
 
   async * pages (signal: AbortSignal): AsyncGenerator<SourcePage> {
-    let numbers: Filter<Numbered> = { _id: { $gte: LOWEST_ID } }
+    let numbers: Filter<Numbered> = { _id: { $gte: LOWEST_ID, $lte: this.#highestId } }
     let deadline: number | undefined
     for (let done = false; !done && !signal.aborted;) {
       try {
         for await (const page of this.#find(numbers, signal)) {
           yield page
-          if (page.lastId !== undefined) numbers = { _id: { $gt: page.lastId } }
+          if (page.lastId !== undefined) numbers = { _id: { $gt: page.lastId, $lte: this.#highestId } }
           deadline = undefined
         }
         done = true

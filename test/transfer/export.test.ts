@@ -7,6 +7,7 @@ import t from 'tap'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { program } from '../support/process/project.js'
 import { Program, run, testFolder } from '../support/process/program.js'
+import type { Cue } from '../support/scripted-mongodb/cue.js'
 import { closeBeforeStoring } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
@@ -110,6 +111,28 @@ t.test('a page that MongoDB could not send is read again', async t => {
   const { code, stdout, stderr } = await run(['export'], { MONGODB_URL: mongo.url }, counted)
   t.equal(code, 0, stderr)
   t.strictSame(stdout.trimEnd().split('\n').map(line => JSON.parse(line).id), Array.from({ length: 3_500 }, (_, id) => id))
+})
+
+t.test('plants created during an export of a MongoDB do not prolong it', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = await MongoClient.connect(mongo.url)
+  t.teardown(async () => { await client.close() })
+  let ids = 0
+  const create = async (count: number) => client.db('plant_store').collection<{ _id: number, name: string }>('plants')
+    .insertMany(Array.from({ length: count }, () => ({ _id: ids++, name: 'Monstera' })))
+  await create(2_500)
+  // A batch more with each batch that is read: without a bound there is always another one.
+  const createBefore: Cue = async (_scene, perform) => {
+    await create(1_000)
+    return perform()
+  }
+  mongo.on('getMore', createBefore, { times: 40 })
+  const { code, stdout, stderr } = await run(['export'], { MONGODB_URL: mongo.url }, counted)
+  t.equal(code, 0, stderr)
+  t.ok(ids > 2_500, 'plants were created during the export')
+  t.strictSame(stdout.trimEnd().split('\n').map(line => JSON.parse(line).id), Array.from({ length: 2_500 }, (_, id) => id))
+  t.match(stderr, /^export: 100 %, 2,500 plants/m)
+  t.match(stderr, /^exported 2500, invalid 0$/m)
 })
 
 t.test('a disk that fails leaves no file', withCompiler, async t => {

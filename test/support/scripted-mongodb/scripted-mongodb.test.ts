@@ -94,6 +94,8 @@ t.test('results come in batches, sorted, limited and counted; what is not suppor
   t.equal(await collection.findOne({ _id: Long.fromNumber(777) }), null)
   t.equal(await collection.estimatedDocumentCount(), 250)
   t.equal((await collection.find({ _id: { $gt: Long.fromNumber(200) } }).toArray()).length, 49)
+  const range = collection.find({ _id: { $gt: Long.fromNumber(10), $lte: Long.fromNumber(13) } }).sort({ _id: -1 })
+  t.strictSame((await range.limit(2).toArray()).map(({ _id }) => Number(_id)), [13, 12])
   t.equal((await collection.find({ $nor: [{ _id: { $gte: Long.fromNumber(200) } }] }).toArray()).length, 200)
   for (const filter of [{ name: 'plant 7' }, { _id: { $lt: Long.ONE } }]) await t.rejects(collection.findOne(filter), { code: 2 })
   await t.rejects(collection.countDocuments({ _id: Long.ONE }), { code: 2 })
@@ -143,6 +145,15 @@ for (const [row, { cue, as = 'replica set', reports, stored, majority = stored }
     t.strictSame(ids(mongo.majority()).sort(), [0, 1, 2, 3, 4, 5], 'a majority write takes along what came before it')
   })
 }
+
+t.test('a cursor sees documents inserted ahead of its position, and none twice', async t => {
+  const { collection, insert } = await setUp(t)
+  await insert([0, 2, 4].map(id => plant(id)))
+  const cursor = collection.find({}, { batchSize: 2 }).sort({ _id: 1 })
+  t.equal(Number((await cursor.next())?._id), 0)
+  await insert([1, 3, 5].map(id => plant(id)))
+  t.strictSame((await cursor.toArray()).map(({ _id }) => Number(_id)), [2, 3, 4, 5])
+})
 
 t.test('cues for one command wait for each other, and count', async t => {
   const { mongo, collection, insert } = await setUp(t)

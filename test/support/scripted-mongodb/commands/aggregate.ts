@@ -1,5 +1,5 @@
 import { CommandError } from '../command-error.js'
-import { select } from './find.js'
+import { readAll } from './find.js'
 import type { Command } from './command.js'
 
 /** Counts all documents of a collection, by the pipeline of the driver's `countDocuments`. */
@@ -8,6 +8,6 @@ export const aggregate: Command = ({ request, member }) => {
   if (JSON.stringify(pipeline) !== '[{"$match":{}},{"$group":{"_id":1,"n":{"$sum":1}}}]') {
     throw new CommandError({ code: 2, message: `this pipeline is not supported: ${JSON.stringify(pipeline)}` })
   }
-  const n = select(member, request, body['aggregate']).length
+  const n = readAll(member, request, body['aggregate']).length
   return { cursor: { id: 0n, ns: `${database}.${body['aggregate']}`, firstBatch: n > 0 ? [{ _id: 1, n }] : [] }, ok: 1 }
 }

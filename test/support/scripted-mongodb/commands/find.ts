@@ -6,16 +6,16 @@ import type { Stored } from '../memory.js'
 import type { Request } from '../wire/request.js'
 import type { Command } from './command.js'
 
-/**
- * Finds documents: all of a collection, or those whose ids are given or compared; optionally in ascending order, or
- * their ids alone.
- */
+/** Finds documents by their ids: optionally sorted by id, limited, or their ids alone. */
 export const find: Command = ({ request, member }) => {
   const { body, database } = request
   const { projection, limit, batchSize = 101, singleBatch = false } = body
-  const found = select(member, request, body['find'], body['filter'], body['sort']).slice(0, Number(limit ?? 0) || Infinity)
-  const documents = projection === undefined ? found : found.map(({ _id }) => ({ _id }))
-  const { id, batch } = member.cursors.open(documents, singleBatch ? Infinity : Number(batchSize))
+  requireReadable(member, request)
+  const query = (): Document[] => {
+    const found = read(member, request, body['find'], body['filter'], body['sort']).slice(0, Number(limit ?? 0) || Infinity)
+    return projection === undefined ? found : found.map(({ _id }) => ({ _id }))
+  }
+  const { id, batch } = member.cursors.open(query, singleBatch ? Infinity : Number(batchSize))
   return { cursor: { id, ns: `${database}.${body['find']}`, firstBatch: batch }, ok: 1 }
 }
 
@@ -26,17 +26,23 @@ export const getMore: Command = ({ request: { body, database }, member }) => {
 }
 
 /** The number of documents, for the driver's `estimatedDocumentCount`. */
-export const count: Command = ({ request, member }) => ({ n: select(member, request, request.body['count']).length, ok: 1 })
+export const count: Command = ({ request, member }) => ({ n: readAll(member, request, request.body['count']).length, ok: 1 })
+
+/** All documents that this request may see. */
+export function readAll (member: Member, request: Request, collectionName: string): Document[] {
+  requireReadable(member, request)
+  return read(member, request, collectionName)
+}
 
 /** The documents that a filter on `_id` selects and that this request may see. */
-export function select (
+function read (
   member: Member, request: Request, collectionName: string, filter: Document = {}, sort: Document = {}
 ): Document[] {
-  requireReadable(member, request)
   const committedOnly = !member.isPrimary || request.body['readConcern']?.level === 'majority'
   const collection = member.deployment.memory.collection(`${request.database}.${collectionName}`)
   const found = matching(collection, filter).filter(({ state }) => state === 'majority' || !committedOnly)
-  if (Object.keys(sort).length > 0) found.sort(({ key: left }, { key: right }) => left < right ? -1 : 1)
+  const direction = Number(sort['_id'] ?? 0)
+  if (direction !== 0) found.sort(({ key: left }, { key: right }) => left < right ? -direction : direction)
   return found.map(({ document }) => document)
 }
 
@@ -48,25 +54,27 @@ function requireReadable (member: Member, { body }: Request): void {
 function matching (collection: Map<IdKey, Stored>, filter: Document): Stored[] {
   const { _id: condition, $nor, ...others } = filter
   const operators = Object.keys(condition ?? {}).filter(name => name.startsWith('$'))
-  const isKnown = $nor === undefined ? operators.every(name => name in comparisons || name === '$in') : condition === undefined && $nor.length === 1
-  // A filter that was misread silently would make a test lie.
-  if (Object.keys(others).length > 0 || !isKnown || operators.length > 1) throw new CommandError({ code: 2, message: 'only filters by _id, or by one of $in, $gt and $gte on it, or $nor of one of these, are supported' })
+  const isKnown = $nor === undefined
+    ? operators.every(name => name in comparisons) || operators.join() === '$in'
+    : condition === undefined && $nor.length === 1
+  // A filter that was misread silently would falsify a test.
+  if (Object.keys(others).length > 0 || !isKnown) throw new CommandError({ code: 2, message: 'only filters by _id, by $in or by $gt, $gte and $lte on it, or $nor of one of these, are supported' })
   if ($nor !== undefined) {
     const excluded = new Set(matching(collection, $nor[0]))
     return [...collection.values()].filter(stored => !excluded.has(stored))
   }
   if (condition === undefined) return [...collection.values()]
-  const [operator = ''] = operators
-  const compare = comparisons[operator]
-  if (compare !== undefined) {
-    return [...collection.values()].filter(({ key }) => compare(key, idKey(condition[operator])))
+  if (operators.length > 0 && condition.$in === undefined) {
+    const tests = operators.map(name => ({ compare: comparisons[name]!, operand: idKey(condition[name]) }))
+    return [...collection.values()].filter(({ key }) => tests.every(({ compare, operand }) => compare(key, operand)))
   }
-  const ids: unknown[] = operator === '$in' ? condition.$in : [condition]
+  const ids: unknown[] = condition.$in ?? [condition]
   return [...new Set(ids.map(idKey))].flatMap(key => collection.get(key) ?? [])
 }
 
 /** As in the real one, a comparison with a number selects nothing but numbers. */
 const comparisons: Readonly<Record<string, (key: IdKey, operand: IdKey) => boolean>> = {
   $gt: (key, operand) => typeof key === typeof operand && key > operand,
-  $gte: (key, operand) => typeof key === typeof operand && key >= operand
+  $gte: (key, operand) => typeof key === typeof operand && key >= operand,
+  $lte: (key, operand) => typeof key === typeof operand && key <= operand
 }
