@@ -8,7 +8,7 @@ import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { closedPort } from '../support/process/lasting-port.js'
 import { startNginx, withNginx } from '../support/process/nginx.js'
-import { launch, startService, testFolder, token } from '../support/process/program.js'
+import { create, launch, startService, testFolder, token } from '../support/process/program.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -36,6 +36,18 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     t.equal(plantsInFile(join(folder, 'plants.db')).size, clients.acknowledged.length)
   })
 }
+
+t.test('in front of two Unix sockets', withNginx, async t => {
+  const folder = testFolder(t)
+  const [first, second] = await Promise.all(['1', '2'].map(async name => startService(t, { HOST: join(folder, name), DATA_DIR: folder })))
+  const url = await startNginx(t, [first?.address ?? '', second?.address ?? ''])
+  t.equal((await create(url)).status, 200)
+  const clients = new PlantClients(overHttp(url, token), 100)
+  const stop = clients.start(8)
+  await first?.end('SIGTERM')
+  await stop()
+  t.strictSame(Object.keys(clients.counts), ['200'])
+})
 
 t.test('nginx and the service refuse the same bodies and headers, with the same codes', withNginx, async t => {
   const { address } = await startService(t)

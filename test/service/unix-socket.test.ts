@@ -7,8 +7,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { closedPort } from '../support/process/lasting-port.js'
-import { startNginx, withNginx } from '../support/process/nginx.js'
-import { create, run, startService, testFolder, token } from '../support/process/program.js'
+import { run, startService, testFolder, token } from '../support/process/program.js'
 
 for (const WORKERS of ['1', '2']) {
   t.test(`with WORKERS=${WORKERS}, a HOST that is a path is a socket for the owner and the group; it is removed at shutdown, which cuts no request`, async t => {
@@ -75,18 +74,6 @@ t.test('the line of the first screen creates a plant over the socket, and the ac
   const { stdout } = await promisify(execFile)('sh', ['-c', line.replace('<ACCESS_TOKEN>', token)])
   t.equal(stdout, '{"name":"Monstera deliciosa","tag":"aroid"}')
   t.match(await service.logged('request'), { url: '/plants', statusCode: 200, remoteAddress: 'unix' })
-})
-
-t.test('nginx in front of two sockets', withNginx, async t => {
-  const folder = testFolder(t)
-  const [first, second] = await Promise.all(['1', '2'].map(async name => startService(t, { HOST: join(folder, name), DATA_DIR: folder })))
-  const url = await startNginx(t, [first?.address ?? '', second?.address ?? ''])
-  t.equal((await create(url)).status, 200)
-  const clients = new PlantClients(overHttp(url, token), 100)
-  const stop = clients.start(8)
-  await first?.end('SIGTERM')
-  await stop()
-  t.strictSame(Object.keys(clients.counts), ['200'])
 })
 
 async function createOver (socketPath: string): Promise<[number | undefined, string]> {

@@ -1,9 +1,20 @@
 import promises from 'node:fs/promises'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { storeWarning } from '../../src/service/create-store.js'
 import { networkFileSystem } from '../../src/stores/sqlite/network-file-system.js'
+import { replaceBuiltin } from '../support/replace-builtin.js'
 
 const path = '/data/plants.db'
+
+/** Makes the file system of /data, and of no other folder, one of a type; returns what sets it. */
+function typeOfData (t: Test): (type: number) => void {
+  let current = 0
+  t.intercept(process, 'platform', { value: 'linux' })
+  const statfs = async (folder: unknown) => folder === '/data' ? { type: current } : {}
+  replaceBuiltin(t, promises, 'statfs', statfs as typeof promises.statfs)
+  return type => { current = type }
+}
 
 t.test('a local folder is none, nor is one that is not there', { skip: process.platform !== 'linux' }, async t => {
   t.equal(await networkFileSystem(join(t.testdir(), 'plants.db')), undefined)
@@ -11,11 +22,9 @@ t.test('a local folder is none, nor is one that is not there', { skip: process.p
 })
 
 t.test('on Linux, network file systems are recognized by their type', async t => {
-  t.intercept(process, 'platform', { value: 'linux' })
+  const setType = typeOfData(t)
   for (const [type, name] of [[0x6969, 'NFS'], [0xff534d42, 'CIFS'], [0x01021997, '9P'], [0xef53, undefined]] as const) {
-    const { networkFileSystem } = await t.mockImport<typeof import('../../src/stores/sqlite/network-file-system.js')>(
-      new URL('../../src/stores/sqlite/network-file-system.js', import.meta.url).href,
-    { 'node:fs/promises': { statfs: async (folder: string) => folder === '/data' ? { type } : {} } })
+    setType(type)
     t.equal(await networkFileSystem(path), name)
   }
 })
@@ -29,9 +38,7 @@ t.test('on Windows, by their path; elsewhere not at all', async t => {
 })
 
 t.test('the service warns of one', async t => {
-  t.intercept(process, 'platform', { value: 'linux' })
-  const { storeWarning } = await t.mockImport<typeof import('../../src/service/create-store.js')>(
-    new URL('../../src/service/create-store.js', import.meta.url).href, { 'node:fs/promises': { ...promises, statfs: async () => ({ type: 0x6969 }) } })
+  typeOfData(t)(0x6969)
   t.match(await storeWarning({ DATA_DIR: '/data' }), /^DATA_DIR is on a network file system \(NFS\)/)
   t.equal(await storeWarning({ DATA_DIR: '/data', MONGODB_URL: 'mongodb://127.0.0.1' }), undefined)
 })

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import type { StatementSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { StoreUnusable } from '../../src/stores/plant-store.js'
-import type { DatabaseClass } from '../../src/stores/sqlite/database.js'
+import { openDatabase, type DatabaseClass } from '../../src/stores/sqlite/database.js'
 import { SqlitePlantsTable } from '../../src/stores/sqlite/plants-table.js'
 import { SqliteFailure } from '../../src/stores/sqlite/sqlite-failure.js'
+import { replaceBuiltin } from '../support/replace-builtin.js'
 import { DatabaseSync, openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 
 const MARKER = 'PRAGMA user_version'
@@ -72,11 +73,9 @@ t.test('a commit is on disk before it is answered: synchronous is FULL, on macOS
 })
 
 t.test('on Windows, which opens no folder, new folders are also created', async t => {
-  t.intercept(process, 'platform', { value: 'win32' })
-  const openSync = (): never => { throw new Error('EISDIR') }
-  const { openDatabase } = await t.mockImport<typeof import('../../src/stores/sqlite/database.js')>(
-    new URL('../../src/stores/sqlite/database.js', import.meta.url).href, { 'node:fs': { ...fs, openSync } })
   const path = join(t.testdir(), 'a', 'b', 'plants.db')
+  t.intercept(process, 'platform', { value: 'win32' })
+  replaceBuiltin(t, fs, 'openSync', () => { throw new Error('EISDIR') })
   openDatabase(DatabaseSync, path).close()
   t.ok(existsSync(path))
 })

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type PlantStore } from '../../src/stores/plant-store.js'
+import { PausingWorker } from '../../src/stores/sqlite/pausing-worker.js'
 import { sqlitePlantStore } from '../../src/stores/sqlite/sqlite-plant-store.js'
 import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 
@@ -171,10 +172,10 @@ t.test('a thread that cannot be started is a fault that passes', async t => {
       super(...options)
     }
   }
-  const { sqlitePlantStore } = await t.mockImport<typeof import('../../src/stores/sqlite/sqlite-plant-store.js')>(
-    new URL('../../src/stores/sqlite/sqlite-plant-store.js', import.meta.url).href, { 'node:worker_threads': { Worker: ScarceWorker } })
-  const store = sqlitePlantStore({ path: join(t.testdir(), 'plants.db') }) as Required<PlantStore>
-  t.teardown(() => store.close())
+  // What its constructor calls as super.
+  Object.setPrototypeOf(PausingWorker, ScarceWorker)
+  t.teardown(() => Object.setPrototypeOf(PausingWorker, Worker))
+  const store = storeAt(t, join(t.testdir(), 'plants.db'))
   t.equal(await store.open(), true)
   const message = 'SQLite: no thread for the database could be started: EAGAIN'
   await t.rejects(store.ready(), { message })

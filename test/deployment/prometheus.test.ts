@@ -28,10 +28,10 @@ t.test('promtool finds nothing to object to in the metrics', withPrometheus, asy
 t.test('each alert is raised by what it is for, and by nothing else', withPrometheus, async t => {
   const rules = promtool(['check', 'rules', projectFile('docs/alerts.yml')])
   t.equal(rules.status, 0, rules.output)
-  const tests = promtool(['test', 'rules', projectFile('test/service/alerts.yml')])
+  const tests = promtool(['test', 'rules', projectFile('test/deployment/alerts.yml')])
   t.equal(tests.status, 0, tests.output)
   const alerts = readFileSync(projectFile('docs/alerts.yml'), 'utf8').match(/(?<=alert: )\w+/g) ?? []
-  const tested = readFileSync(projectFile('test/service/alerts.yml'), 'utf8').split('exp_alerts').map(part => /alertname: (\w+)\s*$/.exec(part)?.[1])
+  const tested = readFileSync(projectFile('test/deployment/alerts.yml'), 'utf8').split('exp_alerts').map(part => /alertname: (\w+)\s*$/.exec(part)?.[1])
   t.ok(alerts.length > 5)
   t.strictSame(alerts.filter(alert => !tested.includes(alert)), [], 'all are tested')
 })
