@@ -8,8 +8,16 @@ function summary () {
   const clock = new VirtualClock()
   const faults = new FaultSummary(clock)
   const lines: string[] = []
-  const report = (kind: string): void => faults.report(kind, () => lines.push(kind), count => lines.push(`${kind}: ${count} more`))
-  return { clock, faults, lines, report }
+  const ids: string[] = []
+  let requests = 0
+  const report = (kind: string): void => {
+    const id = `request-${++requests}`
+    faults.report(kind, () => id, () => lines.push(kind), repeated => {
+      lines.push(`${kind}: ${repeated.count} more`)
+      ids.push(...repeated.ids)
+    })
+  }
+  return { clock, faults, lines, ids, report }
 }
 
 t.test('the first fault of a kind is logged at once, those that follow as a count each second', async t => {
@@ -27,6 +35,17 @@ t.test('the first fault of a kind is logged at once, those that follow as a coun
   report('a')
   t.strictSame(lines, ['a'], 'after a second without any it is a first one again')
   t.equal(clock.timers, 0, 'a process is not kept alive')
+})
+
+t.test('the first 100 requests of a line are named by their ids', async t => {
+  const { clock, ids, report } = summary()
+  for (let turn = 0; turn < 3; turn++) report('a')
+  await clock.pass(1_000)
+  t.strictSame(ids.splice(0), ['request-2', 'request-3'])
+  for (let turn = 0; turn < 101; turn++) report('a')
+  await clock.pass(1_000)
+  t.equal(ids.length, 100)
+  t.equal(ids.at(-1), 'request-103')
 })
 
 t.test('messages without end are summed up as one kind, and nothing is lost at the exit', async t => {
@@ -50,4 +69,5 @@ t.test('a storm of 503 leaves some lines without a stack, and every response is 
   t.equal(lines.reduce((sum, { count }) => sum + Number(count ?? 1), 0), refused)
   t.notMatch(service.stdout, 'stack')
   t.match(lines[0], { level: 40, error: 50301, reqId: /./ })
+  t.match(lines.find(({ count }) => count !== undefined), { reqIds: [/^[\w-]+$/] })
 })

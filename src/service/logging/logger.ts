@@ -39,8 +39,9 @@ function summarizing (faults: FaultSummary, root: () => Logger): LogHook {
     const shown = needsStack ? fields : { ...fields, err: { type: err.name, message: err.message } }
     faults.report(
       `${error} ${message} ${err instanceof Error ? err.message : ''}`,
+      () => String(this.bindings().reqId),
       () => method.apply(this, [shown, String(message)]),
-      count => method.apply(root(), [{ statusCode, error, count }, `${message} (${count} more)`])
+      ({ count, ids }) => method.apply(root(), [{ statusCode, error, count, reqIds: ids }, `${message} (${count} more)`])
     )
   }
 }
