@@ -6,9 +6,9 @@ interface Case {
   what: string
   servers: string[]
   connections: number[]
-  /** What the specs of one server differ in, beside the connections. */
+  /** What varies between the specs of one server, besides connections. */
   vary?: 'rate' | 'plants' | 'distance' | 'workers'
-  /** What ratios are made to: a server; `fastify`, on the same store; or `first`, the same server's first spec. */
+  /** What ratios are relative to: a server; `fastify` on the same store; or `first`, the same server's first spec. */
   bases: string[]
 }
 
@@ -17,11 +17,11 @@ const sqlite = everyServer.filter(name => contender(name).store === 'sqlite')
 
 export const cases = {
   create: { what: 'distinct plants', servers: everyServer, connections: [64], bases: ['bare', 'fastify'] },
-  single: { what: 'one connection', servers: sqlite, connections: [1], bases: ['fastify'] },
+  single: { what: 'one request at a time', servers: sqlite, connections: [1], bases: ['fastify'] },
   latency: { what: 'at equal rates', servers: sqlite, connections: [64], vary: 'rate', bases: [] },
-  commits: { what: 'how create requests share them', servers: ['ours-sqlite'], connections: [1, 4, 16, 64, 256], bases: [] },
-  growth: { what: 'a store that grows, random ids', servers: ['ours-sqlite'], connections: [64], vary: 'plants', bases: ['first'] },
-  distance: { what: 'a MongoDB far away', servers: ['ours-mongodb', 'fastify-mongodb'], connections: [512], vary: 'distance', bases: ['first'] },
+  commits: { what: 'how many create requests share one', servers: ['ours-sqlite'], connections: [1, 4, 16, 64, 256], bases: [] },
+  growth: { what: 'a growing store, random ids', servers: ['ours-sqlite'], connections: [64], vary: 'plants', bases: ['first'] },
+  distance: { what: 'a distant MongoDB', servers: ['ours-mongodb', 'fastify-mongodb'], connections: [512], vary: 'distance', bases: ['first'] },
   workers: { what: 'processes that share the port', servers: ['ours-sqlite'], connections: [64, 512], vary: 'workers', bases: ['first'] },
   start: { what: 'from start to first answer', servers: ['ours-sqlite', 'hello'], connections: [1], bases: ['hello'] }
 } satisfies Record<string, Case>
@@ -35,30 +35,24 @@ export function plan (options: Options): Spec[] {
   return options.cases.flatMap(name => {
     const { connections, vary } = caseOf(name)
     const { rates, distances, workers, plants } = options
-    const values =
-      vary &&
-      {
-        rate: rates,
-        distance: distances,
-        workers,
-        plants: [0, ...[100, 10, 1].map(part => Math.floor(plants / part))]
-      }[vary]
+    const sizes = [0, ...[100, 10, 1].map(part => Math.floor(plants / part))]
+    const values = vary && { rate: rates, distance: distances, workers, plants: sizes }[vary]
     const specs = serversOf(name, options).flatMap(server => (options.connections ?? connections).flatMap(count => {
       const spec: Spec = { case: name, server, connections: count }
       return values === undefined || vary === undefined
         ? [spec]
         : values.map((value): Spec => ({ ...spec, [vary]: value }))
     }))
-    // At each rate, the servers are measured one after the other.
+    // All servers at one rate, then all at the next, so that they are compared under the same conditions.
     return vary === 'rate' ? specs.sort((a, b) => (a.rate ?? 0) - (b.rate ?? 0)) : specs
   })
 }
 
 function serversOf (name: CaseName, { url, servers, mongodb }: Options): string[] {
   const usual = caseOf(name).servers
-  const stores = new Set(usual.map(server => contender(server).store))
   if (url !== undefined) return ['url']
-  // If the MongoDB is not a real one, Fastify represents all peers.
+  // On a scripted MongoDB, Fastify represents all peers.
   if (servers === undefined) return usual.filter(server => mongodb !== undefined || server !== 'express-mongodb')
-  return servers.filter(server => usual.includes(server) || (name !== 'start' && server !== 'hello' && stores.has(contender(server).store)))
+  const stores = usual.map(server => contender(server).store)
+  return servers.filter(server => usual.includes(server) || (name !== 'start' && server !== 'hello' && stores.includes(contender(server).store)))
 }

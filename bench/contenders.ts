@@ -2,7 +2,7 @@ export interface Contender {
   name: string
   label: string
   store: 'none' | 'sqlite' | 'mongodb'
-  /** The service keeps all promises of the README; the others keep those of their kind of server. */
+  /** Whether it is plant-store, so that all of its error codes are checked; of a peer, only the statuses are. */
   isOurs: boolean
   module: URL
   environment: Record<string, string>
@@ -10,7 +10,7 @@ export interface Contender {
 
 const service = new URL('../dist/service/main.js', import.meta.url)
 
-/** A server whose name begins with that of its module. */
+/** A server in `servers`, in the module that the first word of its name names. */
 function peer (name: string, label: string, store: Contender['store'], more: object = {}): Contender {
   const environment = { NODE_ENV: 'production', HOST: '127.0.0.1', PORT: '0', ...more }
   return { name, label, store, isOurs: false, module: new URL(`servers/${name.replace(/-.*/, '')}.js`, import.meta.url), environment }
@@ -30,7 +30,7 @@ export const contenders: readonly Contender[] = [
   { ...peer('url', 'the service at --url', 'none'), isOurs: true }
 ]
 
-/** @throws {Error} if there is none of that name */
+/** @throws {Error} if there is no server of that name */
 export function contender (name: string): Contender {
   const found = contenders.find(one => one.name === name)
   if (found === undefined) throw new Error(`no server ${name}`)

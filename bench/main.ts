@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { messageOf } from '../src/error-message.js'
 import { plan } from './cases.js'
 import { startGenerator } from './load/generator.js'
-import { wrk } from './load/wrk.js'
 import { help, readOptions, WrongOption, type Options } from './options.js'
 import { changes } from './report/changes.js'
 import { page } from './report/page.js'
@@ -23,7 +22,7 @@ try {
   console.error(`${clearLine}bench: ${messageOf(error)}`)
   process.exitCode = error instanceof WrongOption || error instanceof TypeError ? 2 : 1
 }
-// The load generator has no more to do.
+// The load generator is still running: it is killed at exit.
 process.exit()
 
 async function main (words: readonly string[]): Promise<number> {
@@ -32,7 +31,7 @@ async function main (words: readonly string[]): Promise<number> {
     console.log(help)
     return 0
   }
-  // A name that cannot be used should be heard of now, not after the measurements.
+  // Loaded now: a wrong name should fail before the measurements, not after them.
   const before = options.compare === undefined ? undefined : load(options.compare)
   const results = options.from === undefined ? await measure(options, words) : load(options.from)
   const [head, text, lines, drawn] = [header(results), tables(results, before), summary(results), pictures(results)]
@@ -47,21 +46,25 @@ async function main (words: readonly string[]): Promise<number> {
 
 async function measure (options: Options, words: readonly string[]): Promise<Results> {
   const specs = plan(options)
-  if (specs.length === 0) throw new WrongOption('nothing to measure: the chosen servers and cases do not meet')
+  if (specs.length === 0) throw new WrongOption('nothing to measure: no chosen case has one of the chosen servers')
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-bench-'))
-  // The processes end first: their own listener was there before.
+  // start-process.ts added its listener earlier, so the processes that use this folder are killed first.
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 
   const { mongodb, token = randomBytes(24).toString('base64url') } = options
-  const bench = { ...options, folder, token, generator: startGenerator(), wrk: options.wrk ? wrk(folder) : undefined }
-  const isSecret = (word: string, place: number): boolean => words[place - 1] === '--token' || word.startsWith('--token=')
+  const bench = { ...options, folder, token, generator: startGenerator() }
   return {
     date: new Date().toISOString(),
-    command: ['npm run bench --', ...words.map((word, place) => isSecret(word, place) ? 'TOKEN' : word.replace(/\/\/[^@/]*@/, '//'))].join(' '),
+    command: withoutSecrets(`npm run bench -- ${words.join(' ')}`),
     machine: machine(folder),
     versions: versions(),
     mongodb: mongodb === undefined ? undefined : await describeMongo(mongodb),
     measurements: await runRounds(specs, options.rounds, bench)
   }
+}
+
+/** Leaves out the token, and the user and password of an address. */
+function withoutSecrets (command: string): string {
+  return command.replace(/(--token[ =])\S+/g, '$1TOKEN').replace(/\/\/[^@/ ]*@/g, '//')
 }

@@ -8,33 +8,33 @@ export class WrongOption extends Error {
 
 const servers = contenders.map(({ name }) => name).filter(name => name !== 'url')
 
-/** Each with its argument, and what it does. */
+/** The argument of each option, and the lines of its description. */
 const flags = {
   case: ['NAME,...', 'default create,latency,commits; or all of', ...caseNames.map(name => `${name.padEnd(10)}${cases[name].what}`)],
   servers: ['NAME,...', servers.slice(0, 6).join(', '), servers.slice(6).join(', ')],
   connections: ['N,...', 'default 64 (single: 1; commits: 1 to 256; distance: 512; workers: 64 and 512)'],
   rate: ['N,...', 'latency: create requests per second, default 1000,4000,16000'],
-  plants: ['N', 'growth: up to so many, default 10000000'],
+  plants: ['N', 'growth: size of the largest store, default 10000000'],
   distances: ['MS,...', 'distance: default 0,1,5,20,50'],
   workers: ['N,...', 'workers: default 1,4'],
-  mongodb: ['URL', 'measure with this MongoDB, in a database that is dropped afterwards; without it, a scripted one answers,', 'a program in memory that stores nothing durably'],
-  url: ['URL', 'load a running service instead, with --token: cases create and latency'],
+  mongodb: ['URL', 'use this MongoDB, and in it a database that is dropped afterwards; default: a scripted stand-in', 'that keeps plants in memory, not durably'],
+  url: ['URL', 'measure a running service instead, with --token; cases create and latency only'],
   token: ['TOKEN', 'of the service at --url'],
   env: ['NAME=VALUE', 'for the service\'s processes; may be repeated'],
   rounds: ['N', 'default 3'],
   duration: ['SECONDS', 'of each measurement, default 1'],
   'warm-up': ['SECONDS', 'of each server, default 3'],
-  wrk: ['', 'closed loops by wrk, if it is installed, instead of autocannon'],
   save: ['NAME', 'results go to bench/results/NAME, or to a path; default latest'],
-  compare: ['NAME', 'with a saved run; exits with 1 on a regression beyond the noise'],
+  compare: ['NAME', 'compare with a saved run; exit with 1 on a regression beyond the noise'],
   from: ['NAME', 'draw tables, page and pictures of a saved run again'],
   help: ['', 'this text']
 }
 
 export const help = `npm run bench -- [options]
 
-Measures plant-store beside bare node:http and the servers one would write first. Each server runs in a process of its own,
-is shown to be right, warmed up, and measured in interleaved rounds; a wrong answer fails the run.
+Compares plant-store with bare node:http and with simple servers on Fastify and Express. Each server runs in a process of
+its own, is checked and warmed up, and is measured in rounds that alternate with those of the others. A wrong answer fails
+the run.
 
 ${Object.entries(flags).map(([name, [argument, ...text]]) => `  ${`--${name} ${argument}`.padEnd(22)}${text.join(`\n${' '.repeat(24)}`)}`).join('\n')}
 `
@@ -52,7 +52,7 @@ export function readOptions (words: readonly string[]) {
     list(name)?.map(one => number(name, one, least))
   const url = text('url')
   const token = text('token')
-  if (url === undefined ? token !== undefined : token === undefined || !URL.canParse(url)) wrong('--url must be an address, with --token')
+  if (url === undefined ? token !== undefined : token === undefined || !URL.canParse(url)) wrong('--url must be a valid URL, together with --token')
   const chosen = list('case') ?? ['create', 'latency', ...(url === undefined ? ['commits'] : [])]
   if (url !== undefined && chosen.some(name => !['create', 'latency'].includes(name))) wrong('--case must be create or latency with --url')
   return {
@@ -70,7 +70,6 @@ export function readOptions (words: readonly string[]) {
     rounds: numbers('rounds')?.[0] ?? 3,
     duration: numbers('duration', 0.1)?.[0] ?? 1,
     warmUp: numbers('warm-up', 0.1)?.[0] ?? 3,
-    wrk: text('wrk') !== undefined,
     save: text('save') ?? 'latest',
     compare: text('compare'),
     from: text('from'),

@@ -10,21 +10,21 @@ export interface Spec {
   case: CaseName
   server: string
   connections: number
-  rate?: number // create requests per second, of an open loop
-  plants?: number // in the store beforehand
-  distance?: number // ms to the MongoDB and back
+  rate?: number // create requests per second; undefined for a closed loop
+  plants?: number // in the store at the start
+  distance?: number // ms of added round-trip time to MongoDB
   workers?: number
 }
 
-/** What one round found: what does not apply is undefined. */
+/** The figures of one round; those that do not apply are undefined. */
 export interface Round {
   perSecond?: number | undefined // answers
   latency?: Percentiles | undefined // µs
   busiestThread?: number | undefined // µs of the server's processor time for one answer
   allThreads?: number | undefined
-  generatorBusy?: number | undefined // share of the time in which a closed loop's generator had work
-  lateness?: number | undefined // µs, p99, of an open loop's own starts
-  keptUp?: boolean | undefined // whether the server answered at an open loop's rate
+  generatorBusy?: number | undefined // share of time in which a closed loop's generator was busy
+  lateness?: number | undefined // µs, p99, by which an open loop's generator started requests late
+  keptUp?: boolean | undefined // whether the server kept up with an open loop's rate
   plantsPerCommit?: number | undefined
   firstAnswer?: number | undefined // ms from the start of the process
 }
@@ -33,10 +33,10 @@ export interface Measurement { spec: Spec, rounds: Round[] }
 
 export interface Results {
   date: string
-  command: string // what to type for the same run
+  command: string // that repeats the run
   machine: string
   versions: Record<string, string>
-  mongodb?: { address: string, buildInfo: Record<string, unknown> } | undefined // of --mongodb, by its own account
+  mongodb?: { address: string, buildInfo: Record<string, unknown> } | undefined // as --mongodb reports it
   measurements: Measurement[]
 }
 

@@ -8,18 +8,18 @@ export function median (values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2
 }
 
-/** Lowest and highest, not a deviation: a handful of rounds is no distribution. */
+/** The lowest and highest value, not a standard deviation: a few rounds are not a distribution. */
 export function spread (values: readonly number[]): Spread {
   return { median: median(values), low: Math.min(...values), high: Math.max(...values), rounds: values.length }
 }
 
-/** The ratio of the medians. Its range is that of the rounds in pairs, which ran one right after the other. */
+/** The ratio of the medians, and the range of the ratios within each round, whose measurements ran close together. */
 export function ratio (values: readonly number[], base: readonly number[]): Spread {
   const pairs = values.slice(0, base.length).map((value, round) => value / (base[round] ?? NaN))
   return { ...spread(pairs), median: median(values) / median(base) }
 }
 
-/** In the unit of the values. */
+/** In the unit of the values that they are made from. */
 export interface Percentiles { p50: number, p99: number, p999: number, max: number }
 
 export function percentiles (values: readonly number[]): Percentiles | undefined {

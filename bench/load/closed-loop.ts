@@ -4,7 +4,7 @@ import type { Shot } from './requests.js'
 import { Window, type LoadJob, type LoadResult } from './window.js'
 
 declare module 'autocannon' {
-  /** What its own types leave out. */
+  /** Members that are missing from autocannon's types. */
   interface Client {
     opts: { verifyBody: (body: string) => boolean }
     getRequestBuffer: () => string
@@ -12,8 +12,8 @@ declare module 'autocannon' {
 }
 
 /**
- * Closed loops by autocannon: each connection sends its next request after the response to the last one. It sends
- * prebuilt texts, which halves its cost; that matters if the generator shares two cores with the server.
+ * A closed loop, by autocannon: each connection sends its next request after the response to the last one. Requests are
+ * complete strings: autocannon's `setupRequest` doubles its cost, which matters if it shares two cores with the server.
  */
 export async function closedLoop (job: LoadJob, next: () => Shot): Promise<LoadResult> {
   const window = new Window(job)
@@ -22,7 +22,7 @@ export async function closedLoop (job: LoadJob, next: () => Shot): Promise<LoadR
     method: 'POST',
     connections: job.connections,
     duration: job.leadIn + job.duration + 60,
-    sampleInt: 50, // milliseconds between looks whether it should stop
+    sampleInt: 50, // milliseconds between checks for a stop
     timeout: 30,
     setupClient (client) {
       let sent: Shot

@@ -1,16 +1,13 @@
 import { forkModule } from '../run/start-process.js'
 import type { LoadJob, LoadResult } from './window.js'
 
-export interface Generator {
-  pid?: number | undefined
-  run: (job: LoadJob) => Promise<LoadResult>
-}
+export type Generator = ReturnType<typeof startGenerator>
 
-/** A load generator in a process of its own, which stays warm for all jobs. */
+/** Starts a load generator in a process of its own, which stays warm for all jobs. */
 export function startGenerator () {
   const { child, stop } = forkModule(new URL('load-process.js', import.meta.url))
   const run = (job: LoadJob): Promise<LoadResult> => new Promise((resolve, reject) => {
-    const onExit = (): void => reject(new Error('the load generator ended by itself'))
+    const onExit = (): void => reject(new Error('the load generator exited unexpectedly'))
     child.once('exit', onExit)
     child.once('message', ({ result, fault }: { result: LoadResult, fault?: string }) => {
       child.off('exit', onExit)

@@ -4,7 +4,7 @@ import { openLoop } from './open-loop.js'
 import { createRequests } from './requests.js'
 import type { LoadJob } from './window.js'
 
-/** The process of the load generator: it runs one job at a time, and responds with its result or its error. */
+/** The load generator's process: it runs one job at a time, and replies with the result or the error. */
 process.once('disconnect', () => process.exit())
 process.on('message', async (job: LoadJob) => {
   const next = createRequests(job.url, job.token, job.areIdsRandom)

@@ -4,7 +4,7 @@ import { connect as connectSecurely } from 'node:tls'
 
 export type Connection = Awaited<ReturnType<typeof openConnection>>
 
-/** One keep-alive connection, one request at a time: as much HTTP/1.1 as a load generator needs. */
+/** A keep-alive connection for one request at a time, with just the HTTP/1.1 that a load generator needs. */
 export async function openConnection (url: string, onFault: (error: Error) => void) {
   const { protocol, hostname, port } = new URL(url)
   const host = hostname.replace(/[[\]]/g, '')
@@ -24,7 +24,7 @@ export async function openConnection (url: string, onFault: (error: Error) => vo
     const head = /^.*?\r\n\r\n/s.exec(received.toString('latin1'))?.[0]
     if (head === undefined) return
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-    if (length === undefined) return onFault(new Error(`an answer without Content-Length: ${head}`))
+    if (length === undefined) return onFault(new Error(`a response without Content-Length: ${head}`))
     const end = head.length + Number(length)
     if (received.length < end) return
     const body = received.toString('utf8', head.length, end)

@@ -18,8 +18,8 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
     Array.from({ length: job.connections }, () => openConnection(job.url, window.fail))
   )
   const free = [...connections]
-  /** When the requests under way should have started. */
-  const underWay = new Map<Connection, number>()
+  /** When each pending request should have started. */
+  const pending = new Map<Connection, number>()
   const lateStarts: number[] = []
   const total = Math.floor((job.leadIn + job.duration) * rate)
   const begin = performance.now()
@@ -33,12 +33,12 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
       const connection = free.pop()
       if (connection === undefined) return
       const since = dueAt(started++)
-      // A start that waits for a free connection is late because of the server.
+      // A start that had to wait for a free connection is late because of the server, not of the generator.
       if (window.includes(since) && free.length > 0) lateStarts.push((now - since) * 1000)
       const shot = next()
-      underWay.set(connection, since)
+      pending.set(connection, since)
       connection.send(shot.text, (status, body) => {
-        underWay.delete(connection)
+        pending.delete(connection)
         free.push(connection)
         window.answer(shot, status, body, since)
         startDue()
@@ -50,7 +50,7 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
   function tick (): void {
     startDue()
     if (isStopped) return
-    // A timer may be 2 ms late, and spinning would take a whole core: close to the next start, naps of 0.1 ms.
+    // Timers are up to 2 ms late, and a busy loop occupies a core. So it sleeps for 0.1 ms at a time close to a start.
     const wait = started < total ? dueAt(started) - performance.now() : Infinity
     if (wait > 5) {
       setTimeout(tick, Math.min(50, wait - 3))
@@ -62,10 +62,10 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
 
   async function drain (): Promise<void> {
     for (const giveUpAt = performance.now() + drainMs; performance.now() < giveUpAt; await sleep(5)) {
-      if (underWay.size === 0 && started >= total) return
+      if (pending.size === 0 && started >= total) return
     }
-    // A request without a response counts with its age.
-    const unanswered = [...underWay.values()]
+    // A request without a response counts with the time that it has waited.
+    const unanswered = [...pending.values()]
     for (; started < total; started++) unanswered.push(dueAt(started))
     for (const since of unanswered) if (window.includes(since)) window.record(performance.now() - since)
   }

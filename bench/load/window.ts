@@ -9,24 +9,23 @@ export interface LoadJob {
   token: string
   areIdsRandom: boolean
   connections: number
-  leadIn: number // seconds at the start in which nothing counts
+  leadIn: number // seconds at the start that are not measured
   duration: number // seconds
-  // starts per second of an open loop; a closed loop sends on each connection as soon as it was answered
-  rate?: number | undefined
-  pid?: number | undefined // of the server, if it is on this machine: its processor time counts too
+  rate?: number | undefined // requests that an open loop starts per second; undefined for a closed loop
+  pid?: number | undefined // of the server, to measure its processor time; undefined if it runs elsewhere
 }
 
 export interface LoadResult {
   answers: number // that arrived in the window
   perSecond: number
-  acknowledged: number // in the whole run: the store has to hold as many plants
+  acknowledged: number // in the whole run: the store must hold at least as many plants
   latency: Percentiles | undefined // µs
-  generatorBusy: number // share of the window in which the generator had work
-  processor?: ProcessorTime | undefined // that the server used in the window
-  lateness?: number | undefined // µs, p99, of an open loop's own starts
+  generatorBusy: number // share of the window in which the generator was busy
+  processor?: ProcessorTime | undefined // of the server in the window
+  lateness?: number | undefined // µs, p99, by which an open loop started requests late
 }
 
-/** The part of a run that counts. The first wrong answer fails the run. */
+/** The measured part of a run. The first wrong answer fails the run. */
 export class Window {
   readonly #job: LoadJob
   readonly #latencies: number[] = []
@@ -43,10 +42,7 @@ export class Window {
     this.#failed.catch(() => {})
   }
 
-  /**
-   * @param since when the request started, or should have: an open loop's belongs to that moment, whenever its answer
-   *   comes
-   */
+  /** @param since when the request started; in an open loop, when it should have started, and that is what counts */
   answer (shot: Shot, status: number, body: string, since: number): void {
     try {
       checkAnswer(shot, status, body)

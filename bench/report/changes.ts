@@ -2,8 +2,8 @@ import { specKey, type Results } from '../results.js'
 import { figure, keepsUp, p99, perSecond, ratioTo } from './figures.js'
 
 /**
- * How throughput changed since another run, or p99 at a given rate: a ratio, marked if it is beyond the noise. If both
- * runs have bare node:http, throughput is taken against that, so that a slower machine is no regression.
+ * The change of throughput since another run, or of p99 at a given rate, as a ratio that is marked if it exceeds the
+ * noise. If both runs measured bare node:http, throughput is relative to that: a slower machine is not a regression.
  */
 export function changes (before: Results, now: Results): Map<string, string> {
   return new Map(now.measurements.flatMap(measurement => {
@@ -15,7 +15,7 @@ export function changes (before: Results, now: Results): Map<string, string> {
     const [was, is] = ratios.includes(undefined) ? [figure(old, pick), figure(measurement, pick)] : ratios
     if (was === undefined || is === undefined) return []
     const change = is.median / was.median
-    // One or two rounds do not show their own noise.
+    // One or two rounds do not show how large the noise is.
     const isNoise =
       Math.min(was.rounds, is.rounds) < 3 ? Math.abs(1 - change) < 0.5 : is.low <= was.high && is.high >= was.low
     const isSame =

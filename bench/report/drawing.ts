@@ -3,7 +3,7 @@ import type { Spread } from '../statistics.js'
 export const colours = { ours: '#2f9e63', ceiling: '#c58a2b', peer: '#7a8797', lines: ['#2f9e63', '#4c7fd0', '#c58a2b', '#b0559b', '#d0604c'] }
 const width = 900
 
-/** An SVG with a title and a caption. It brings its own paper, light or dark: an image cannot see the page's. */
+/** An SVG with a title, a caption and its own light or dark background: an image does not inherit the page's. */
 export function picture (title: string, caption: string, height: number, parts: string[]): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="12" class="picture">
 <style>.picture { fill: #1f2328 } .paper { fill: #ffffff; stroke: #d0d7de } .ink { stroke: #1f2328; fill: none }
@@ -30,12 +30,12 @@ export const faint = 'stroke="#808080" stroke-opacity=".35"'
 
 export interface Bar {
   all: Spread | undefined
-  /** Drawn darker. */ part?: number | undefined
+  part?: number | undefined // drawn darker
   label: string
   colour: string
 }
 
-/** Horizontal bars, one for each row, with what their rounds span. */
+/** Horizontal bars, one for each row, with whiskers from the lowest to the highest round. */
 export function bars (title: string, x: number, y: number, length: number, all: readonly Bar[]): string[] {
   const most = Math.max(...all.map(bar => bar.all?.high ?? 0), 1)
   const step =

@@ -1,6 +1,6 @@
 import { escaped } from './drawing.js'
 
-/** One file, nothing fetched. */
+/** An HTML page that needs no other file. */
 export function page (head: string, lines: readonly string[], pictures: readonly string[], tables: string): string {
   return `<!doctype html>
 <html lang="en">

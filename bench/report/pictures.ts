@@ -2,10 +2,10 @@ import { contender } from '../contenders.js'
 import type { Measurement, Results } from '../results.js'
 import type { Spread } from '../statistics.js'
 import { bars, colours, faint, line, picture, text, type Bar } from './drawing.js'
-import { allThreads, busiestThread, figure, keepsUp, labelOf, p99, perSecond, type Figure } from './figures.js'
+import { allThreads, busiestThread, figure, keepsUp, labelOf, medianOf, p99, perSecond, type Figure } from './figures.js'
 import { countText, throughputText } from './tables.js'
 
-/** By file name. Only what was measured is drawn, and of a scripted MongoDB nothing: it would pass for durable. */
+/** SVGs by file name. Measurements with a scripted MongoDB are left out: readers would take them for durable. */
 export function pictures (results: Results): Record<string, string> {
   const shown = results.measurements.filter(({ spec, rounds }) => rounds.length > 0 && (results.mongodb !== undefined || contender(spec.server).store !== 'mongodb'))
   const caption = `${results.machine.replace(/;.*/, '')}; Node ${results.versions.node}; ${results.date.slice(0, 10)}; medians, and what ${shown[0]?.rounds.length} rounds span`
@@ -17,20 +17,19 @@ export function pictures (results: Results): Record<string, string> {
 }
 
 function bar (one: Measurement, pick: Figure, colour: string, label?: string): Bar {
-  const all = figure(one, pick)
-  const median = all?.median ?? 0
+  const median = medianOf(one, pick) ?? 0
   return {
-    all,
+    all: figure(one, pick),
     label: label ?? (median < 1000 ? median.toFixed(1) : countText(median)),
     colour,
-    part: pick === allThreads ? figure(one, busiestThread)?.median : undefined
+    part: pick === allThreads ? medianOf(one, busiestThread) : undefined
   }
 }
 
 const cost = 'µs of processor time (dark: busiest thread)'
 
 function throughputPicture (all: Measurement[], caption: string): string {
-  const sorted = all.toSorted((a, b) => (figure(b, perSecond)?.median ?? 0) - (figure(a, perSecond)?.median ?? 0))
+  const sorted = all.toSorted((a, b) => (medianOf(b, perSecond) ?? 0) - (medianOf(a, perSecond) ?? 0))
   const colour = ({ spec }: Measurement): string => contender(spec.server).isOurs ? colours.ours : spec.server === 'bare' ? colours.ceiling : colours.peer
   return picture(`Create requests per second, and the cost of one (${all[0]?.spec.connections} connections)`, caption, 140 + sorted.length * 28, [
     ...sorted.map((one, row) => text(260, 72 + row * 28, labelOf(one), 'end')),
@@ -49,7 +48,7 @@ function commitsPicture (all: Measurement[], caption: string): string {
   ])
 }
 
-/** By powers of ten. What cannot keep up with a rate is marked above. */
+/** On a logarithmic scale. A cross above a rate marks a server that cannot keep up with it. */
 function latencyPicture (all: Measurement[], caption: string): string {
   const rates = [...new Set(all.map(({ spec }) => spec.rate ?? 0))]
   const servers = [...new Set(all.map(({ spec }) => spec.server))]

@@ -1,14 +1,14 @@
 import type { Measurement, Results } from '../results.js'
-import { allThreads, busiestThread, figure, keepsUp, labelOf, mongoName, p99, perSecond, ratioTo } from './figures.js'
+import { allThreads, busiestThread, keepsUp, labelOf, medianOf, mongoName, p99, perSecond, ratioTo } from './figures.js'
 import { countText, ratioText, throughputText, timeText } from './tables.js'
 
-/** What was measured, where and with what. */
+/** The command, the machine and the versions of a run. */
 export function header ({ date, command, machine, versions, mongodb }: Results): string {
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', ')
   return `${command}\n${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC\n${names}${mongodb === undefined ? '' : `\n${mongoName(mongodb)}: ${JSON.stringify(mongodb.buildInfo)}`}\n`
 }
 
-/** What a reader wants to know, as far as it was measured. */
+/** The main results, one sentence each; those that were not measured are left out. */
 export function summary (results: Results): string[] {
   const of = (name: string, server: string): Measurement[] =>
     results.measurements.filter(({ spec, rounds }) => spec.case === name && spec.server === server && rounds.length > 0)
@@ -18,22 +18,22 @@ export function summary (results: Results): string[] {
     const ratio = ratioTo(base, one, perSecond, results)
     return ratio === undefined ? '' : `, ${ratioText(ratio)} times ${what}`
   }
-  const cost = (one: Measurement): string => `${timeText(figure(one, busiestThread)?.median)} in the busiest thread, ${timeText(figure(one, allThreads)?.median)} in all`
+  const cost = (one: Measurement): string => `${timeText(medianOf(one, busiestThread))} in the busiest thread, ${timeText(medianOf(one, allThreads))} in all`
 
   if (ours !== undefined) {
     lines.push(`Durable on SQLite: ${throughputText(ours)} create requests per second${times(ours, 'fastify', 'Fastify with one insert each')}${times(ours, 'fastify-batching', 'Fastify with group commit')}${times(ours, 'bare', 'bare node:http')}.`)
-    if (figure(ours, allThreads) !== undefined) lines.push(`Processor time of one: ${cost(ours)}${bare === undefined ? '' : `; bare node:http, which checks and stores nothing: ${cost(bare)}`}.`)
+    if (medianOf(ours, allThreads) !== undefined) lines.push(`Processor time of one: ${cost(ours)}${bare === undefined ? '' : `; bare node:http, which checks and stores nothing: ${cost(bare)}`}.`)
   }
   const highest = of('latency', 'ours-sqlite').filter(keepsUp).at(-1)
   if (highest !== undefined) {
     const all = results.measurements.filter(({ spec }) => spec.case === 'latency' && spec.rate === highest.spec.rate)
-    lines.push(`Latency at ${countText(highest.spec.rate)} create requests per second, p99: ${all.map(one => `${labelOf(one)} ${keepsUp(one) ? timeText(figure(one, p99)?.median) : 'cannot keep up'}`).join('; ')}.`)
+    lines.push(`Latency at ${countText(highest.spec.rate)} create requests per second, p99: ${all.map(one => `${labelOf(one)} ${keepsUp(one) ? timeText(medianOf(one, p99)) : 'cannot keep up'}`).join('; ')}.`)
   }
-  const shared = of('commits', 'ours-sqlite').map(one => `${figure(one, round => round.plantsPerCommit)?.median.toFixed(1)} at ${one.spec.connections}`)
+  const shared = of('commits', 'ours-sqlite').map(one => `${medianOf(one, round => round.plantsPerCommit)?.toFixed(1)} at ${one.spec.connections}`)
   if (shared.length > 0) lines.push(`Plants that share a commit, by connections: ${shared.join(', ')}.`)
   if (mongo !== undefined) {
     lines.push(results.mongodb === undefined
-      ? 'MongoDB was scripted in memory: that is the service\'s own side, nothing durable; --mongodb URL measures a real one.'
+      ? 'MongoDB was scripted in memory, with nothing durable: those figures are the service\'s own share. --mongodb URL measures a real one.'
       : `${mongoName(results.mongodb)}: ${throughputText(mongo)} create requests per second${times(mongo, 'fastify', 'Fastify with one insert each')}.`)
   }
   return lines

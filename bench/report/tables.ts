@@ -2,11 +2,11 @@ import { caseOf } from '../cases.js'
 import { specKey, type Measurement, type Results } from '../results.js'
 import type { Spread } from '../statistics.js'
 import { changes } from './changes.js'
-import { allThreads, busiestThread, figure, groups, isAtLeast, keepsUp, labelOf, p99, perSecond, ratioTo, type Figure } from './figures.js'
+import { allThreads, busiestThread, figure, groups, isAtLeast, keepsUp, labelOf, medianOf, p99, perSecond, ratioTo, type Figure } from './figures.js'
 
 type Column = [head: string, cell: (measurement: Measurement) => string | undefined]
 
-/** One table for each group of measurements; columns that have nothing to show are left out. */
+/** One table for each group of measurements, without columns that would be empty. */
 export function tables (results: Results, before?: Results): string {
   return [...groups(results)].map(([title, measurements]) => {
     const shown = columns(results, measurements, before).filter(([, cell]) => measurements.some(one => (cell(one) ?? '') !== ''))
@@ -23,9 +23,9 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
   const name = first?.spec.case ?? 'create'
   const { bases } = caseOf(name)
   const to = (base: string, pick: Figure): Column => [`÷ ${base}`, one => ratioText(ratioTo(base, one, pick, results))]
-  const time = (head: string, pick: Figure): Column => [head, one => timeText(figure(one, pick)?.median)]
+  const time = (head: string, pick: Figure): Column => [head, one => timeText(medianOf(one, pick))]
   const count = (head: string, pick: Figure, unit: string, factor = 1): Column => [head, one => textOf(figure(one, pick), ({ median }) => `${countText(median * factor)} ${unit}`)]
-  /** Processor time stands beside each throughput, with how much that is of the first base's. */
+  /** Processor time, and its ratio to that of the first base. */
   const cost = (head: string, pick: Figure): Column[] => [
     time(head, pick),
     ...bases.slice(0, 1).map(base => to(base, pick))
@@ -48,7 +48,7 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
     time('p99', p99),
     ...(name === 'workers' ? [to('first', p99)] : []),
     ...(name === 'latency' ? [time('p99.9', round => round.latency?.p999), time('max', round => round.latency?.max)] : []),
-    ['plants a commit', one => figure(one, round => round.plantsPerCommit)?.median.toFixed(1)],
+    ['plants a commit', one => medianOf(one, round => round.plantsPerCommit)?.toFixed(1)],
     count('generator', round => round.generatorBusy, '%', 100),
     ['÷ before', one => compared?.get(specKey(one.spec))],
     ['note', note]
@@ -56,20 +56,20 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
 }
 
 function note (measurement: Measurement): string {
-  const lateness = figure(measurement, round => round.lateness)?.median
+  const lateness = medianOf(measurement, round => round.lateness)
   if (!keepsUp(measurement)) return 'cannot keep up'
-  if (isAtLeast(measurement)) return 'the generator had no time left'
+  if (isAtLeast(measurement)) return 'limited by the generator'
   return lateness === undefined ? '' : `generator late by ${timeText(lateness)} at p99`
 }
 
 export function throughputText (measurement: Measurement): string {
-  const text = countText(figure(measurement, perSecond)?.median)
+  const text = countText(medianOf(measurement, perSecond))
   return text !== '' && isAtLeast(measurement) ? `at least ${text}` : text
 }
 
 const textOf = (value: Spread | undefined, text: (value: Spread) => string): string => value === undefined ? '' : text(value)
 
-/** 0.79 (0.76–0.81): of the medians, and what the rounds span. */
+/** Such as `0.79 (0.76–0.81)`: the ratio of the medians, and the range of the rounds. */
 export function ratioText (value: Spread | undefined): string {
   if (value === undefined) return ''
   const text = (number: number): string => number.toFixed(number < 10 ? 2 : 1)
@@ -78,7 +78,7 @@ export function ratioText (value: Spread | undefined): string {
 
 export const countText = (value: number | undefined): string => value === undefined ? '' : Math.round(value).toLocaleString('en')
 
-/** From microseconds. */
+/** Formats microseconds with the unit that suits them. */
 export function timeText (micros: number | undefined): string {
   if (micros === undefined) return ''
   if (micros < 1000) return `${micros.toFixed(micros < 100 ? 1 : 0)} µs`

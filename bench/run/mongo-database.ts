@@ -6,8 +6,8 @@ import { startProcess } from './start-process.js'
 let databases = 0
 
 /**
- * A database of the run's own on the given MongoDB, dropped afterwards; or on a scripted one, a program in memory that
- * stores nothing durably. With a distance, it is that many milliseconds away.
+ * Opens a database of the run's own, which is dropped afterwards, on the given MongoDB or on a scripted one in memory.
+ * A distance adds that many milliseconds of round-trip time.
  */
 export async function openMongoDatabase (given: string | undefined, folder: string, distance: number | undefined) {
   const scripted = given === undefined
@@ -18,11 +18,11 @@ export async function openMongoDatabase (given: string | undefined, folder: stri
   const proxy = distance === undefined
     ? undefined
     : await startProcess(new URL('delaying-proxy.js', import.meta.url), { words: [host, String(port), String(distance)], logFile: join(folder, 'proxy.log') })
-  // A replica set would name its own address, and the driver would go there, around the proxy.
+  // Otherwise the driver would use the addresses that a replica set announces, and bypass the proxy.
   const url = proxy === undefined ? near : withParameter(near.replace(/^(mongodb:\/\/(?:[^@/]*@)?)[^/]*/, `$1${new URL(proxy.address).host}`), 'directConnection=true')
   return {
     url,
-    /** How many plants it holds; undefined if the MongoDB cannot count. */
+    /** The number of plants in it; undefined if this MongoDB cannot count them. */
     count: () => withClient(near, client => client.db().collection('plants').countDocuments()).catch(() => undefined),
     async stop () {
       await proxy?.stop()
@@ -32,12 +32,12 @@ export async function openMongoDatabase (given: string | undefined, folder: stri
   }
 }
 
-/** What a MongoDB says that it is, and its address without credentials. */
+/** What a MongoDB reports about itself, and its address without credentials. */
 export async function describeMongo (url: string): Promise<Results['mongodb']> {
   return await withClient(url, async client => ({ address: client.options.hosts.join(), buildInfo: await client.db('admin').command({ buildInfo: 1 }) }))
 }
 
-/** With a database in the path; the credentials stay with the one that they were for. */
+/** Replaces the database in the path, and keeps the one in which the credentials are looked up. */
 function withDatabase (url: string, database: string): string {
   const [, start = url, before = '', query = ''] = /^(mongodb(?:\+srv)?:\/\/[^/?]*)\/?([^?]*)(\?.*)?$/.exec(url) ?? []
   const named = `${start}/${database}${query}`

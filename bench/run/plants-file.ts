@@ -2,8 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { openSqliteFile } from '../servers/stores/sqlite-file.js'
 
 /**
- * Makes a database with that many plants, whose ids are as random as those of the load: its index is as large, and its
- * pages are as full, as if they had come one by one.
+ * Creates a database of that many plants, with random ids as in the load, so that its pages are about as full as those
+ * of a store that grew one plant at a time.
  */
 export async function fillPlantsFile (path: string, plants: number): Promise<void> {
   const database = await openSqliteFile(path)

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** Seconds of processor time: of all threads of a process and its children together, and of the busiest one alone. */
 export interface ProcessorTime { allThreads: number, busiestThread: number }
 
-/** Starts counting. What it returns says what was used since; it is undefined without Linux' /proc. */
+/** @returns a function that returns the processor time used since; undefined without Linux's /proc */
 export function processorTime (pid: number): (() => ProcessorTime) | undefined {
   if (read('/proc/self/schedstat') === '') return undefined
   const before = threadTimes(pid)
@@ -20,9 +20,9 @@ function threadTimes (pid: number): Map<string, number> {
 }
 
 /**
- * Runs an open loop with the generator alone on the last processor, and the server on the others: what the generator
- * takes from the server would count as the server's latency. Without util-linux' taskset, or a second processor, they
- * share.
+ * Runs an open loop with the generator alone on the last processor and the server on the others: time that the
+ * generator took from the server would count as the server's latency. Without a second processor, or taskset of
+ * util-linux, they share.
  */
 export async function apart<T> (
   generator: number | undefined, server: number | undefined, run: () => Promise<T>
@@ -38,12 +38,12 @@ export async function apart<T> (
   }
 }
 
-/** @param processors a list as `0-2,5` */
+/** @param processors a list such as `0-2,5` */
 function keepOn (processors: string, pids: readonly number[]): void {
   for (const pid of pids) spawnSync('taskset', ['-a', '-p', '-c', processors, String(pid)])
 }
 
-/** A process with those that it started, such as workers. */
+/** A process and its descendants, such as workers. */
 function family (pid: number): number[] {
   const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
   return [pid, ...children.flatMap(child => family(Number(child)))]

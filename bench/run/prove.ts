@@ -5,7 +5,7 @@ import { checkAnswer, growingIds, type Expected } from '../load/requests.js'
 interface Probe extends Expected { send: string, token?: string }
 
 /**
- * Checks that a server is correct, as far as its kind can be, before it is measured.
+ * Checks a server before it is measured: a peer by what it can do, plant-store in full.
  * @returns the number of plants that it has stored
  * @throws {Error} at the first wrong response
  */
@@ -17,7 +17,7 @@ export async function prove (contender: Contender, url: string, token: string): 
     try {
       checkAnswer(expected, response.status, await response.text())
     } catch (error) {
-      throw new Error(`${contender.label} is not right: ${send} was answered with ${messageOf(error)}`)
+      throw new Error(`${contender.label} is not right: to ${send} it responded with ${messageOf(error)}`)
     }
   }
   return contender.store === 'none' ? 0 : new Set(all.flatMap(({ send, status }) => status === 200 ? send : [])).size
@@ -30,7 +30,7 @@ function probes ({ isOurs, store, name }: Contender, token: string): Probe[] {
   const nextId = growingIds()
   const plants = [created(nextId(), { name: 'Größe "Ж" 🌱', tag: 'Araceae' }), created(nextId(), { name: 'Aloe' })]
   if (name === 'bare') return plants
-  // Two neighbours that JSON.parse takes for one, under different names; and all of them again.
+  // Two ids that JSON.parse rounds to the same number, and a retry of the first two plants.
   const big = `90${nextId()}`
   if (isOurs) plants.push(created(`${big}0`, { name: 'Even' }), created(`${big}1`, { name: 'Odd' }), ...plants)
   const taken = store === 'none' && name !== 'url' ? [] : plants.map(({ send }) => refused(send.replace('"name":"', '$&x'), 400, /"error":40004\b/))

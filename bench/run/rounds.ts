@@ -3,7 +3,7 @@ import { messageOf } from '../../src/error-message.js'
 import { specKey, type Measurement, type Round, type Spec } from '../results.js'
 import { firstAnswer, startSubject, type Bench, type Subject } from './subject.js'
 
-/** A B C A B C …, so that changes of the machine affect all of them alike. */
+/** Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs alike. */
 export async function runRounds (specs: readonly Spec[], rounds: number, bench: Bench): Promise<Measurement[]> {
   const measurements = specs.map((spec): Measurement => ({ spec, rounds: [] }))
   const subjects = new Map<string, Subject>()
@@ -26,7 +26,7 @@ export async function runRounds (specs: readonly Spec[], rounds: number, bench: 
   return measurements
 }
 
-/** A server that cannot keep up with a rate is not asked for a higher one. */
+/** A server that cannot keep up with a rate is not measured at higher ones. */
 function isTooMuch (spec: Spec, measurements: readonly Measurement[], round: number): boolean {
   return measurements.some(
     ({ spec: other, rounds }) =>
@@ -39,12 +39,12 @@ function isTooMuch (spec: Spec, measurements: readonly Measurement[], round: num
 
 async function measure (spec: Spec, bench: Bench, subjects: Map<string, Subject>): Promise<Round> {
   if (spec.case === 'start') return await firstAnswer(spec, bench)
-  // Specs that differ in the load alone share a server.
+  // Specs that differ only in their load share a server.
   const { server, plants, distance, workers } = spec
   const key = JSON.stringify([server, plants, distance, workers, spec.case === 'commits'])
   const subject = subjects.get(key) ?? await startSubject(spec, bench)
   subjects.set(key, subject)
-  // Earlier writes of all servers are synced now, so that a measured commit does not wait for them.
+  // Flushes earlier writes of all servers, which a measured commit would otherwise wait for.
   spawnSync('sync')
   return await subject.round(spec)
 }

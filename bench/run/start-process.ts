@@ -1,33 +1,29 @@
 import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 interface Start {
   words?: string[]
   environment?: Record<string, string>
-  logFile: string // somebody would have to empty a pipe, at the cost of the processor under measurement
-  // returns the process's address; by default the first one in its output
-  ready?: (output: string) => string | undefined | Promise<string | undefined>
+  logFile: string // reading from a pipe would take processor time from the measurement
 }
 
 const running = new Set<ChildProcess>()
 process.on('exit', () => { for (const child of running) child.kill('SIGKILL') })
 
-const addressIn = (output: string): string | undefined => /(?:https?|mongodb):\/\/[^\s"',]+/.exec(output)?.[0].replace(/[/.]+$/, '')
-
-/** Starts a module in a process of its own, and waits until it is ready. */
-export async function startProcess (module: URL, { words = [], environment = {}, logFile, ready = addressIn }: Start) {
+/** Starts a module in a process of its own, and waits until it has printed its address. */
+export async function startProcess (module: URL, { words = [], environment = {}, logFile }: Start) {
   const log = openSync(logFile, 'w')
-  // Its standard input closes with this process, at which the scripted MongoDB exits.
+  // The scripted MongoDB exits when its standard input closes, also if this process is killed.
   const child = spawn(process.execPath, [fileURLToPath(module), ...words], { env: { ...cleanEnvironment(), ...environment }, stdio: ['pipe', log, log] })
   closeSync(log)
   const stop = keep(child)
   for (const giveUpAt = Date.now() + 20_000; Date.now() < giveUpAt && child.exitCode === null; await sleep(1)) {
-    const address = await ready(readFileSync(logFile, 'utf8'))
-    if (address !== undefined) return { pid: child.pid, address, stop }
+    const output = readFileSync(logFile, 'utf8')
+    const address = /(?:https?|mongodb):\/\/[^\s"',]+/.exec(output)?.[0].replace(/[/.]+$/, '')
+    if (address !== undefined) return { pid: child.pid, address, output, stop }
   }
   await stop()
   throw new Error(`${fileURLToPath(module)} did not start: ${readFileSync(logFile, 'utf8').slice(-1500)}`)
@@ -39,16 +35,13 @@ export function forkModule (module: URL): { child: ChildProcess, stop: () => Pro
   return { child, stop: keep(child) }
 }
 
-/**
- * The measured process must not inherit settings of the service from the caller's environment, nor the loaders of a
- * coverage run.
- */
+/** Leaves out settings of the service in the caller's environment, and the loaders of a coverage run. */
 function cleanEnvironment (): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR, LANG } = process.env
   return { PATH, HOME, TMPDIR, LANG }
 }
 
-/** @returns how to stop it */
+/** @returns a function that stops the process */
 function keep (child: ChildProcess): () => Promise<void> {
   running.add(child)
   child.on('exit', () => running.delete(child))
@@ -60,12 +53,4 @@ function keep (child: ChildProcess): () => Promise<void> {
     await exit
     clearTimeout(kill)
   }
-}
-
-export async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address !== null ? address.port : 0
 }

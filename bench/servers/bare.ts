@@ -1,12 +1,12 @@
 import { createServer } from 'node:http'
 import { serving } from './serving.js'
 
-/** The ceiling: collects the body, parses it, answers. No token, no validation, no store. */
+/** The ceiling: receives the body, parses it, responds. No token, no validation, no store. */
 const server = createServer((request, response) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => { chunks.push(chunk) })
   request.on('end', () => {
-    const { name, tag } = JSON.parse((chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString()))
+    const { name, tag } = JSON.parse(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString())
     const body = JSON.stringify({ name, tag })
     response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) })
     response.end(body)

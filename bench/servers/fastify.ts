@@ -3,7 +3,7 @@ import fastify from 'fastify'
 import { serving, token } from './serving.js'
 import { openPeerStore, type Plant } from './stores/peer-store.js'
 
-/** Fastify as its guide shows it: JSON schemas for Ajv and the serializer, the keys of @fastify/bearer-auth. */
+/** Fastify as in its guide: JSON schemas for validation and serialization, @fastify/bearer-auth for the token. */
 const store = await openPeerStore()
 const app = fastify()
 const plant = { name: { type: 'string' }, tag: { type: 'string' } }
@@ -21,4 +21,4 @@ app.post<{ Body: Plant }>('/plants', {
 })
 
 await app.listen({ port: 0, host: '127.0.0.1' })
-serving(app.server, store.close)
+serving(app.server)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { startProcess } from '../../bench/run/start-process.js'
 import { send, testServer } from './test-server.js'
 
 const main = fileURLToPath(new URL('../../bench/main.js', import.meta.url))
@@ -39,6 +40,21 @@ t.test('a run keeps its raw results, from which tables and pictures are drawn ag
   const { command, versions } = JSON.parse(readFileSync(join(folder, 'first', 'results.json'), 'utf8'))
   t.match(command, '--servers bare,ours-sqlite,fastify-batching')
   t.match(versions, { fastify: /^\d/, express: /^\d/ })
+})
+
+t.test('--url measures a running service, and its token is not saved', async t => {
+  const folder = t.testdir()
+  const token = 'a-token-for-the-bench'
+  const { address, stop } = await startProcess(new URL('../../dist/service/main.js', import.meta.url), {
+    environment: { NODE_ENV: 'production', PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token },
+    logFile: join(folder, 'service.log')
+  })
+  t.teardown(stop)
+  const short = ['--rounds', '1', '--warm-up', '0.1', '--duration', '0.1', '--connections', '4', '--rate', '50']
+  const { code, out, err } = await bench('--url', address, '--token', token, ...short, '--save', join(folder, 'run'))
+  t.equal(code, 0, err)
+  t.match(out, /create: [^]*the service at --url +\d/)
+  for (const file of readdirSync(join(folder, 'run'))) t.notMatch(readFileSync(join(folder, 'run', file), 'utf8'), token)
 })
 
 t.test('a service that is not right is not measured: exit 1', async t => {

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Plant } from './peer-store.js'
 import { openSqliteFile } from './sqlite-file.js'
 
-/** Stores each message's plants in one transaction, and answers which of them were new. */
+/** Stores the plants of each message in one transaction, and replies with whether each of them was new. */
 const database = await openSqliteFile(String(workerData))
 const begin = database.prepare('BEGIN IMMEDIATE')
 const insert = database.prepare('INSERT INTO plants(id, name, tag) VALUES(?, ?, ?) ON CONFLICT(id) DO NOTHING')

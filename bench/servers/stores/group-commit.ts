@@ -3,7 +3,7 @@ import type { PeerStore, Plant } from './peer-store.js'
 
 interface Pending { plant: Plant, resolve: (stored: boolean) => void }
 
-/** Group commit at its simplest: what arrives during one transaction is the next one, in a thread of its own. */
+/** Group commit at its simplest: plants that arrive during a transaction form the next one, in a thread of its own. */
 export function groupCommit (path: string): PeerStore {
   const thread = new Worker(new URL('group-commit-thread.js', import.meta.url), { workerData: path })
   let pending: Pending[] = []
@@ -25,7 +25,6 @@ export function groupCommit (path: string): PeerStore {
   return {
     insert: plant => new Promise(resolve => {
       if (pending.push({ plant, resolve }) === 1) setImmediate(write)
-    }),
-    close: () => thread.terminate()
+    })
   }
 }

@@ -6,12 +6,11 @@ import { openSqliteFile } from './sqlite-file.js'
 export interface Plant { id: number, name: string, tag?: string | undefined }
 
 export interface PeerStore {
-  /** False if the id is taken. */
+  /** Returns false if the id is taken. */
   insert: (plant: Plant) => boolean | Promise<boolean>
-  close: () => unknown
 }
 
-/** What one would write first: a write for each request. BATCHING shares writes, as the service does. */
+/** One write for each request, as a first version would have it; with BATCHING, pending requests share a write. */
 export async function openPeerStore (): Promise<PeerStore> {
   const { MONGODB_URL, DATA_DIR = '', BATCHING } = process.env
   if (MONGODB_URL !== undefined) return await openMongo(MONGODB_URL)
@@ -32,16 +31,12 @@ async function openMongo (url: string): Promise<PeerStore> {
         if (error instanceof Error && 'code' in error && error.code === 11000) return false
         throw error
       }
-    },
-    close: () => client.close()
+    }
   }
 }
 
 async function openSqlite (path: string): Promise<PeerStore> {
   const database = await openSqliteFile(path)
   const insert = database.prepare('INSERT INTO plants(id, name, tag) VALUES(?, ?, ?) ON CONFLICT(id) DO NOTHING')
-  return {
-    insert: ({ id, name, tag }) => insert.run(id, name, tag ?? null).changes === 1,
-    close: () => database.close()
-  }
+  return { insert: ({ id, name, tag }) => insert.run(id, name, tag ?? null).changes === 1 }
 }
