@@ -2,8 +2,8 @@ import { messageOf } from '../error-message.js'
 import { sqliteBinding } from '../stores/sqlite/database.js'
 
 /**
- * The process that copies a database file (the first argument) to an empty file (the second), at one moment. SQLite
- * blocks it until it is done; only killing the process stops it.
+ * Copies a snapshot of a database file (the first argument) to an empty file (the second). SQLite blocks this process
+ * until it is done: only SIGKILL stops it.
  */
 const [source = '', copy = ''] = process.argv.slice(2)
 // A terminal sends SIGINT to both processes: the parent decides.

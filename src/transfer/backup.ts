@@ -11,17 +11,17 @@ import { interruption } from './run-copy.js'
 import { SqliteSource } from './sqlite-source.js'
 import { TransferFault } from './transfer-fault.js'
 
-const LOOK_MS = 100
+const PROGRESS_INTERVAL_MS = 100
 
 /**
- * `plant-store backup`: copies the database file at one moment, while a service keeps using it. The copy is complete
+ * `plant-store backup`: copies a snapshot of the database file, while a service keeps using it. The copy is complete
  * and on disk, or absent. Returns the exit code.
  */
 export async function backup (
   env: NodeJS.ProcessEnv, { file, quiet }: { file: string, quiet: boolean }
 ): Promise<number> {
   const { DATA_DIR, MONGODB_URL } = readStorePlace(env)
-  if (MONGODB_URL !== undefined) throw new ConfigurationError('MONGODB_URL is set: a MongoDB is backed up by its own tools, such as mongodump')
+  if (MONGODB_URL !== undefined) throw new ConfigurationError('MONGODB_URL is set: back up MongoDB with its own tools, such as mongodump')
   const signal = interruption()
   const database = databaseFile(DATA_DIR)
   // Checks that the file is one of this package's.
@@ -36,11 +36,11 @@ export async function backup (
       const megabytes = (written / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })
       return { part: Math.min(written / source.bytes, 1), done: `${megabytes} MB` }
     }
-    const looking = setInterval(() => progress.update(state), LOOK_MS)
+    const timer = setInterval(() => progress.update(state), PROGRESS_INTERVAL_MS)
     try {
       await vacuum(database, partialPath, signal)
     } finally {
-      clearInterval(looking)
+      clearInterval(timer)
     }
     if (signal.aborted) {
       progress.line('not finished: interrupted: nothing is kept')
@@ -62,7 +62,7 @@ async function vacuum (database: string, copy: string, signal: AbortSignal): Pro
   let message = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => { message += text })
   const [code] = await once(child, 'close').catch((error: unknown) => {
-    throw new TransferFault(`no process for the copy could be started: ${messageOf(error)}`, { temporary: true })
+    throw new TransferFault(`the process that copies could not be started: ${messageOf(error)}`, { temporary: true })
   })
   if (code !== 0 && !signal.aborted) throw new TransferFault(`the copy failed: ${message || 'its process was killed'}`)
 }

@@ -2,12 +2,12 @@ import { BSON, Long, type Document } from 'mongodb'
 import type { NewPlant } from '../stores/plant-store.js'
 import { SourcePage } from './plant-source.js'
 
-/** The BSON types of a plant's id. */
+/** A numeric id, as the driver takes it or returns it. */
 export type NumericId = bigint | number | Long
 
 /** A page of MongoDB documents. They are decoded one by one, so that the id of an invalid document can be reported. */
 export class DocumentsPage extends SourcePage {
-  /** The last numeric id. */
+  /** The last numeric id of the page. */
   lastId: NumericId | undefined
 
   addDocument (bytes: Uint8Array): void {
@@ -20,7 +20,7 @@ export class DocumentsPage extends SourcePage {
 }
 
 function decode (bytes: Uint8Array): { document: Document, isUtf8: boolean } {
-  // An int64 becomes a number if that is exact, otherwise a Long.
+  // An int64 becomes a number if it fits exactly, otherwise a Long.
   const options = { promoteValues: true, promoteLongs: true }
   try {
     return { document: BSON.deserialize(bytes, { ...options, validation: { utf8: true } }), isUtf8: true }

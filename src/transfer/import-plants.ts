@@ -9,7 +9,7 @@ import { SqliteSource } from './sqlite-source.js'
 import { StoreTarget } from './store-target.js'
 import { TransferFault } from './transfer-fault.js'
 
-/** Milliseconds from which the MongoDB driver's timeouts follow: an election may take a while. */
+/** Milliseconds from which the MongoDB driver's timeouts follow: long enough for an election. */
 const STORE_TIMEOUT = 60_000
 
 /** `plant-store import`: stores the plant of each line of NDJSON in the configured store; returns the exit code. */
@@ -19,7 +19,7 @@ export async function importPlants (env: NodeJS.ProcessEnv, { file, quiet }: Fil
   return copyIntoStore(place, { task: 'import', source, from: file ?? 'standard input', quiet })
 }
 
-/** `plant-store migrate`: copies every plant of DATA_DIR to MONGODB_URL; as `importPlants`. */
+/** `plant-store migrate`: copies every plant of DATA_DIR to MONGODB_URL; returns the exit code. */
 export async function migrate (env: NodeJS.ProcessEnv, { quiet }: { quiet: boolean }): Promise<number> {
   const place = readStorePlace(env)
   const { DATA_DIR, MONGODB_URL } = place
@@ -49,7 +49,7 @@ async function openStore (place: StorePlace): Promise<PlantStore> {
   const store = await createStore({ ...place, STORE_TIMEOUT })
   try {
     await store.open?.()
-    // Each plant waits for a locked database file; an unreachable MongoDB is more likely a wrong URL.
+    // An unreachable MongoDB most likely means a wrong URL; a locked database file is waited for with each plant.
     if (place.MONGODB_URL !== undefined) await store.ready?.()
     return store
   } catch (error) {

@@ -17,8 +17,8 @@ const REFUSALS = new Set<unknown>([13, 18])
 const READ: FindOptions = { raw: true, sort: { _id: 1 }, batchSize: PAGE_PLANTS, readPreference: 'primary', readConcern: 'majority' }
 const HIGHEST: FindOptions = { sort: { _id: -1 }, projection: { _id: 1 }, readPreference: 'primary', readConcern: 'majority' }
 
-/** The field by which a plant's document is found. */
-interface Numbered {
+/** A plant's document, as far as queries name its fields. */
+interface PlantDocument {
   _id: NumericId
 }
 
@@ -31,10 +31,10 @@ export class MongoSource implements PlantSource {
   readonly size: number
   position = 0
   readonly #client: MongoClient
-  readonly #documents: Collection<Numbered>
+  readonly #documents: Collection<PlantDocument>
   readonly #highestId: NumericId
 
-  private constructor (client: MongoClient, documents: Collection<Numbered>, size: number, highestId: NumericId) {
+  private constructor (client: MongoClient, documents: Collection<PlantDocument>, size: number, highestId: NumericId) {
     this.#client = client
     this.#documents = documents
     this.size = size
@@ -46,7 +46,7 @@ export class MongoSource implements PlantSource {
     const client = connectionTo(url, RETRY_MS)
     try {
       await client.connect()
-      const documents = databaseOf(client).collection<Numbered>('plants')
+      const documents = databaseOf(client).collection<PlantDocument>('plants')
       const size = await documents.estimatedDocumentCount()
       const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, HIGHEST)
       return new MongoSource(client, documents, size, highest?._id ?? LOWEST_ID)
@@ -57,13 +57,13 @@ export class MongoSource implements PlantSource {
   }
 
   async * pages (signal: AbortSignal): AsyncGenerator<SourcePage> {
-    let numbers: Filter<Numbered> = { _id: { $gte: LOWEST_ID, $lte: this.#highestId } }
+    let filter: Filter<PlantDocument> = { _id: { $gte: LOWEST_ID, $lte: this.#highestId } }
     let deadline: number | undefined
     for (let done = false; !done && !signal.aborted;) {
       try {
-        for await (const page of this.#find(numbers, signal)) {
+        for await (const page of this.#find(filter, signal)) {
           yield page
-          if (page.lastId !== undefined) numbers = { _id: { $gt: page.lastId, $lte: this.#highestId } }
+          if (page.lastId !== undefined) filter = { _id: { $gt: page.lastId, $lte: this.#highestId } }
           deadline = undefined
         }
         done = true
@@ -81,7 +81,7 @@ export class MongoSource implements PlantSource {
     }
   }
 
-  async * #find (filter: Filter<Numbered>, signal: AbortSignal): AsyncGenerator<DocumentsPage> {
+  async * #find (filter: Filter<PlantDocument>, signal: AbortSignal): AsyncGenerator<DocumentsPage> {
     if (signal.aborted) return
     let page = new DocumentsPage()
     for await (const bytes of this.#documents.find<Uint8Array>(filter, READ)) {

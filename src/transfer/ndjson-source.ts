@@ -7,9 +7,9 @@ import { SourcePage, type PlantSource } from './plant-source.js'
 import { LineSplitter, type Line } from './split-lines.js'
 import { TransferFault } from './transfer-fault.js'
 
-/** The largest line in bytes: more than the largest MongoDB document takes with every character escaped. */
-const LONGEST_LINE = 2 ** 27
-const CHUNK = 2 ** 16
+/** In bytes: more than the largest MongoDB document takes with every character escaped. */
+const MAX_LINE_BYTES = 2 ** 27
+const CHUNK_BYTES = 2 ** 16
 
 /** Plants in NDJSON, one per line, from a stream; blank lines are skipped. */
 export class NdjsonSource implements PlantSource {
@@ -38,7 +38,7 @@ export class NdjsonSource implements PlantSource {
         await file.close()
         throw new Error('it is a folder')
       }
-      const stream = createReadStream(path, { fd: file, highWaterMark: CHUNK })
+      const stream = createReadStream(path, { fd: file, highWaterMark: CHUNK_BYTES })
       return new NdjsonSource(stream, path, stats.isFile() ? stats.size : undefined)
     } catch (error) {
       throw unreadable(path, error)
@@ -46,7 +46,7 @@ export class NdjsonSource implements PlantSource {
   }
 
   async * pages (signal: AbortSignal): AsyncGenerator<SourcePage> {
-    const lines = new LineSplitter(LONGEST_LINE)
+    const lines = new LineSplitter(MAX_LINE_BYTES)
     const stop = (): void => { this.#input.destroy() }
     signal.addEventListener('abort', stop)
     try {
@@ -73,7 +73,7 @@ function pageOf (lines: Iterable<Line>): SourcePage {
   const page = new SourcePage()
   for (const { number, bytes } of lines) {
     if (bytes !== null && isBlank(bytes)) continue
-    const plant = bytes === null ? `it is longer than ${LONGEST_LINE} bytes` : parsePlantLine(bytes)
+    const plant = bytes === null ? `it is longer than ${MAX_LINE_BYTES} bytes` : parsePlantLine(bytes)
     if (typeof plant === 'string') page.invalid.push({ place: `line ${number}`, reason: plant })
     else page.add(plant, number)
   }

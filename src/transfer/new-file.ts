@@ -5,11 +5,11 @@ import { codeOf, messageOf } from '../error-message.js'
 import { TransferFault } from './transfer-fault.js'
 
 /**
- * Makes a file that is either complete and on disk under its name, or absent. It is written under a temporary name in
+ * Creates a file that is either complete and on disk under its name, or absent. It is written under a temporary name in
  * the same folder, and never replaces a file.
  * @param write gets an empty file to write to, and `publish`, which syncs it to disk and gives it its name
  * @returns what `write` returns
- * @throws {TransferFault} if the name is taken, or has been when `publish` is called, or if the folder is not writable
+ * @throws {TransferFault} if the name is taken, now or when `publish` is called, or if the file cannot be written
  */
 export async function withNewFile<Result> (
   path: string, write: (partialPath: string, publish: () => Promise<void>) => Promise<Result>
@@ -62,7 +62,7 @@ async function sync (path: string, flags: string): Promise<void> {
   }
 }
 
-/** The message of a failed write. */
+/** Converts the error of a failed write. */
 export function unwritable (path: string, error: unknown): TransferFault {
   if (codeOf(error) === 'EEXIST') return new TransferFault(`${path} already exists, and was not changed: choose another name`)
   return new TransferFault(`${path} cannot be written: ${messageOf(error)}`)

@@ -1,12 +1,12 @@
 import type { NewPlant } from '../stores/plant-store.js'
 
-/** The most plants in a page, and the most characters of their texts, in sources that choose its size. */
+/** When a page is full, in sources that choose its size: by its plants, or by the characters of their texts. */
 export const PAGE_PLANTS = 1_000
 const PAGE_CHARACTERS = 1_000_000
 
 /** An entry of a source that is not a plant. */
 export interface InvalidEntry {
-  /** Its position, for people: `line 17`, `id 5`. */
+  /** Where it was found, for people: `line 17`, `id 5`. */
   readonly place: string
   readonly reason: string
 }
@@ -35,7 +35,7 @@ export class SourcePage {
     return this.length >= PAGE_PLANTS || this.#characters > PAGE_CHARACTERS
   }
 
-  /** Describes the conflict of a plant with the one that has its id, and where the plant was found, for people. */
+  /** Describes, for people, a plant whose id another plant has, and where it was found. */
   conflict (index: number): InvalidEntry {
     const id = this.plants[index]?.id
     const line = this.#lines[index]

@@ -1,8 +1,8 @@
-const BAR_WIDTH = 30
-const NARROWEST_BAR = 8
+const MAX_BAR_WIDTH = 30
+const MIN_BAR_WIDTH = 8
 /** Milliseconds between updates: on a terminal, and otherwise. */
 const REDRAW_MS = 100
-const LINE_MS = 5_000
+const NEW_LINE_MS = 5_000
 
 /** The stream to write to: `process.stderr`, or a test's own. */
 export interface ProgressOutput {
@@ -19,7 +19,7 @@ export interface ProgressState {
   done: string
 }
 
-/** Shows the progress of a command: on a terminal a bar as wide as it is, otherwise a line every five seconds. */
+/** Shows the progress of a command: on a terminal as a bar that fits it, otherwise as a line every five seconds. */
 export class Progress {
   readonly #output: ProgressOutput
   readonly #task: string
@@ -43,7 +43,7 @@ export class Progress {
   /** Shows the state if an update is due; only then is `state` called. */
   update (state: () => ProgressState): void {
     const now = this.#now()
-    if (this.#quiet || now - this.#last < (this.#output.isTTY ? REDRAW_MS : LINE_MS)) return
+    if (this.#quiet || now - this.#last < (this.#output.isTTY ? REDRAW_MS : NEW_LINE_MS)) return
     this.#last = now
     this.#show(state())
   }
@@ -75,8 +75,8 @@ export class Progress {
 /** Formats a line that leaves the last column free, after which some terminals wrap. */
 function fitted (task: string, part: number | undefined, text: string, columns: number): string {
   const room = columns - 1
-  const width = Math.min(BAR_WIDTH, room - `${task} [] ${text}`.length)
-  if (part === undefined || width < NARROWEST_BAR) return `${task} ${text}`.slice(0, room)
+  const width = Math.min(MAX_BAR_WIDTH, room - `${task} [] ${text}`.length)
+  if (part === undefined || width < MIN_BAR_WIDTH) return `${task} ${text}`.slice(0, room)
   const full = Math.floor(part * width)
   return `${task} [${'#'.repeat(full)}${'-'.repeat(width - full)}] ${text}`
 }

@@ -17,7 +17,7 @@ export interface PlantTarget {
 /** A copy to run. */
 export interface Copy {
   task: 'export' | 'import' | 'migrate'
-  /** Open; it is closed with the copy. */
+  /** Already open; closed at the end. */
   source: PlantSource
   target: (tally: Tally) => PlantTarget
   /** The source and the target, for people. */
@@ -66,22 +66,21 @@ export async function runCopy ({ task, source, target, from, to, quiet, signal, 
     await source.close()
   }
   progress.end(state())
-  if (tally.unnamed > 0) progress.line(`and ${tally.unnamed.toLocaleString('en')} more`)
+  if (tally.unreported > 0) progress.line(`and ${tally.unreported.toLocaleString('en')} more`)
   if (!isExport) stdout.write(`${tally.summary('copied')}\n`)
   else if (!quiet || signal.aborted || fault !== undefined) progress.line(tally.summary('exported'))
   if (signal.aborted) progress.line(`not finished: interrupted: ${isExport ? 'nothing is kept' : 'run it again to continue'}`)
   else if (fault !== undefined) progress.line(`not finished: ${fault.message}${fault.temporary ? ': run it again to continue' : ''}`)
-  return signal.aborted || fault !== undefined || tally.left > 0 ? 1 : 0
+  return signal.aborted || fault !== undefined || tally.notCopied > 0 ? 1 : 0
 }
 
-/** @param onProgress is called after each page with the part that was read, from 0 to 1; undefined if it is unknown */
+/** @param onProgress called after each page with the part that has been read, from 0 to 1; undefined if unknown */
 async function copyPlants (
   source: PlantSource,
   target: PlantTarget,
   tally: Tally,
   signal: AbortSignal,
   onProgress: (part: number | undefined) => void
-
 ): Promise<void> {
   try {
     for await (const page of source.pages(signal)) {
@@ -91,14 +90,14 @@ async function copyPlants (
       onProgress(size === undefined ? undefined : size === 0 ? 1 : Math.min(position / size, 1))
     }
   } catch (fault) {
-    // Pending plants are still counted; a second fault would hide the first.
+    // Pending plants are still counted. A second fault is ignored: it would hide the first.
     await target.finish().catch(() => {})
     throw fault
   }
   await target.finish()
 }
 
-/** Stops a command cleanly at the first signal; the second exits the process at once. */
+/** A signal that SIGINT and SIGTERM abort, so that the command can stop cleanly; the second one ends the process. */
 export function interruption (): AbortSignal {
   const controller = new AbortController()
   const interrupt = (): void => {

@@ -13,7 +13,7 @@ export class LineSplitter {
   #pieces: Buffer[] = []
   #length = 0
 
-  /** @param limit the largest line in bytes */
+  /** @param limit the length of the longest line, in bytes */
   constructor (limit: number) {
     this.#limit = limit
   }

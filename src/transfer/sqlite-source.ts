@@ -11,14 +11,14 @@ const LOWEST_ID = -(2n ** 63n)
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The plants of a database file in the order of their ids. The file is only read, a page at a time, so a service can
- * keep writing to it: every plant stored at the start is read, later ones may be. Reading stops at the highest id of
- * the start, since a service could create plants faster than they are copied.
+ * The plants of a database file in the order of their ids, a page at a time: every plant stored at the start, and
+ * perhaps later ones, since a service can keep writing to the file. Reading stops at the highest id of the start, since
+ * a service could create plants faster than they are copied.
  */
 export class SqliteSource implements PlantSource {
   readonly size: number
   position = 0
-  /** The size of the database. */
+  /** The size of the database file. */
   readonly bytes: number
   readonly #path: string
   readonly #database: DatabaseSyncInstance
@@ -28,7 +28,7 @@ export class SqliteSource implements PlantSource {
   private constructor (path: string, database: DatabaseSyncInstance) {
     this.#path = path
     this.#database = database
-    // As bytes: a text is read with invalid UTF-8 replaced, and by @photostructure/sqlite only up to a NUL.
+    // As bytes: reading text replaces invalid UTF-8, and in @photostructure/sqlite stops at a NUL.
     this.#page = database.prepare(`SELECT id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag,
       typeof(name) = 'text' AND typeof(tag) IN ('text', 'null') AS isText
       FROM plants WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ${PAGE_PLANTS}`)
@@ -66,7 +66,7 @@ export class SqliteSource implements PlantSource {
     }
   }
 
-  /** Reads plants into a page, and returns the last id. */
+  /** Reads plants into a page, and returns the id up to which they are read. */
   #read (from: bigint, page: SourcePage): bigint {
     try {
       for (const row of this.#page.iterate(from, this.#highestId)) {

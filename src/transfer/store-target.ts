@@ -8,15 +8,15 @@ import { TransferFault } from './transfer-fault.js'
 
 /** Milliseconds for which a plant is retried, for example during an election. */
 const RETRY_MS = 60_000
-/** The most pending plants, so that memory use does not grow with the number of plants. */
+/** Limits of pending plants, so that memory use does not grow with the size of the source. */
 const WINDOW_PLANTS = 6_000
 const WINDOW_CHARACTERS = 8_000_000
 /** After this many failures in a row, the store is at fault, not the plants. */
-const MOST_FAILED = 100
+const MAX_FAILED = 100
 
 /**
- * Creates plants in a store with the promises of `create`: shared writes, retries, truthful outcomes. A copy can be
- * interrupted and run again at any time, since existing plants are not changed.
+ * Creates plants through a store, which batches and retries them and reports each outcome. A copy can be interrupted
+ * and run again at any time, since existing plants are not changed.
  */
 export class StoreTarget implements PlantTarget {
   readonly #store: PlantStore
@@ -30,7 +30,7 @@ export class StoreTarget implements PlantTarget {
   #closed: Promise<void> | undefined
   #wake: (() => void) | undefined
 
-  /** @param signal if aborted, the open store is closed, which writes pending plants once, without retries */
+  /** @param signal if aborted, the store is closed, which writes pending plants once, without retries */
   constructor (store: PlantStore, tally: Tally, signal: AbortSignal) {
     this.#store = store
     this.#tally = tally
@@ -48,7 +48,7 @@ export class StoreTarget implements PlantTarget {
         (reason: unknown) => this.#fail(page, index, plant, reason)
       )
     })
-    // Reading may block the event loop, so the store gets a turn between pages.
+    // Reading may block the event loop, so the store gets a turn of it between pages.
     await turn()
     while (this.#plants >= WINDOW_PLANTS || this.#characters >= WINDOW_CHARACTERS) await this.#settled()
     if (this.#fault !== undefined) await this.finish()
@@ -76,15 +76,15 @@ export class StoreTarget implements PlantTarget {
   #fail (page: SourcePage, index: number, plant: NewPlant, reason: unknown): void {
     if (!(reason instanceof PlantNotStored || reason instanceof PlantPerhapsStored)) {
       this.#fault ??= reason
-    } else if (this.#failed.push({ place: page.conflict(index).place, reason: reason.message }) >= MOST_FAILED) {
+    } else if (this.#failed.push({ place: page.conflict(index).place, reason: reason.message }) >= MAX_FAILED) {
       this.#fault ??= asTransferFault(reason)
     }
     this.#remove(plant)
   }
 
-  /** The store takes other plants, so these plants are at fault. */
+  /** Since the store accepts other plants, these are at fault. */
   #nameFailed (): void {
-    for (const { place, reason } of this.#failed.splice(0)) this.#tally.invalid({ place, reason: `the store does not take it: ${reason}` })
+    for (const { place, reason } of this.#failed.splice(0)) this.#tally.invalid({ place, reason: `the store does not accept it: ${reason}` })
   }
 
   #remove (plant: NewPlant): void {

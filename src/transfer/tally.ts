@@ -1,16 +1,16 @@
 import type { InvalidEntry } from './plant-source.js'
 
-/** The most problems that are named; further ones are only counted. */
-const MOST_NAMED = 100
+/** Further problems are counted, but not reported one by one. */
+const MAX_REPORTED = 100
 
 /** The outcomes of the plants of a transfer. */
 export class Tally {
   copied = 0
-  /** The same plant was there already. */
+  /** Plants that were in the target before. */
   alreadyThere = 0
   #inConflict = 0
   #invalid = 0
-  #named = 0
+  #reported = 0
   readonly #report: (line: string) => void
 
   /** @param report called with a line for each of the first 100 plants that are not copied */
@@ -18,37 +18,37 @@ export class Tally {
     this.#report = report
   }
 
-  /** Counts an entry of the source that is not a plant, or that the target can never take. */
+  /** Counts an entry of the source that is not a plant, or that the target does not accept. */
   invalid (entry: InvalidEntry): void {
     this.#invalid++
-    this.#name(entry)
+    this.#reportEntry(entry)
   }
 
   /** Counts a plant whose id another plant has. */
   inConflict (entry: InvalidEntry): void {
     this.#inConflict++
-    this.#name(entry)
+    this.#reportEntry(entry)
   }
 
-  #name ({ place, reason }: InvalidEntry): void {
-    if (this.#named === MOST_NAMED) return
-    this.#named++
+  #add ({ place, reason }: InvalidEntry): void {
+    if (this.#reported === MAX_REPORTED) return
+    this.#reported++
     // The content of a file must not send control characters to a terminal.
     this.#report(`${place}: ${reason}`.replace(/\p{Cc}/gu, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`))
   }
 
   get done (): number {
-    return this.copied + this.alreadyThere + this.left
+    return this.copied + this.alreadyThere + this.notCopied
   }
 
-  /** Plants that are not in the target. */
-  get left (): number {
+  /** Entries of the source that are not in the target. */
+  get notCopied (): number {
     return this.#inConflict + this.#invalid
   }
 
-  /** How many of those were not named. */
-  get unnamed (): number {
-    return this.left - this.#named
+  /** How many of those were only counted. */
+  get unreported (): number {
+    return this.notCopied - this.#reported
   }
 
   /** Formats the counts in a line: those of an export, or those of a copy into a store. */

@@ -1,7 +1,7 @@
-/** A command cannot start or continue; the message says why, in one line. */
+/** Why a command cannot start or continue; the message is one line. */
 export class TransferFault extends Error {
   override name = 'TransferFault'
-  /** Whether the same command, run again later, may get further. */
+  /** Whether running the same command again later may help. */
   readonly temporary: boolean
 
   constructor (message: string, { temporary = false } = {}) {
@@ -10,7 +10,7 @@ export class TransferFault extends Error {
   }
 }
 
-/** The reader of the output has closed it, as `head` does; there is nothing to report. */
+/** The reader of the output has closed it, as `head` does: the command exits without a message. */
 export class OutputClosed extends Error {
   override name = 'OutputClosed'
 }

@@ -146,7 +146,7 @@ t.test('other files are refused, with what to do, and not changed', async t => {
     'wider.db': { make: 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT, height REAL)', message: /another program/ },
     'newer.db': {
       make: 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); PRAGMA user_version = 2',
-      message: /newer\.db has format 2, made by a newer plant-store; this one knows format 1: use the newer version$/
+      message: /newer\.db has format 2, made by a newer plant-store; this one reads format 1: use the newer version$/
     },
     'newer-and-empty.db': { make: 'PRAGMA user_version = 99', message: /has format 99/ },
     'note.db': { message: /note\.db/ }

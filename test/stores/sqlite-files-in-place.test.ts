@@ -84,7 +84,7 @@ t.test('a file that was moved away, and is put back, is used again', async t => 
   t.strictSame(idsIn(t, path), [1, 2, 3])
 })
 
-t.test('a backup that is moved over the file is opened afresh, without what the log of the old one holds', async t => {
+t.test('a backup that is moved over the file is opened, without what the log of the old one holds', async t => {
   const { store, path, create } = await openStore(t)
   sql(path, `VACUUM INTO '${path}.backup'`)
   t.equal(await create(2), 'stored')
@@ -103,7 +103,7 @@ t.test('a file that another took the place of is complete without its log', asyn
   t.equal(await create(2), 'stored')
   renameSync(path, `${path}.old`)
   renameSync(`${path}.backup`, path)
-  await t.rejects(store.ready(), { message: `SQLite: ${path} was replaced while it was open: the file that is there now is opened afresh` })
+  await t.rejects(store.ready(), { message: `SQLite: ${path} was replaced while it was open: the file that is there now is opened next` })
   t.equal(await create(3), 'stored')
   t.strictSame(idsIn(t, `${path}.old`), [1, 2])
   await store.close()
@@ -147,7 +147,7 @@ t.test('the log is not taken away while another program reads it', async t => {
   t.equal(await create(2), 'stored')
   renameSync(`${path}.backup`, path)
   await t.rejects(store.ready())
-  await t.rejects(store.ready(), { message: /was replaced while another program is reading its log: end that program$/ })
+  await t.rejects(store.ready(), { message: /was replaced while another program is reading its log: stop that program$/ })
   reader.exec('COMMIT')
   reader.close()
   t.equal(await create(3), 'stored')

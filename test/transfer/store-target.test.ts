@@ -35,7 +35,7 @@ t.test('a plant that the store does not take is named, and the others are copied
   for (let from = 0; from < 200_000; from += 1_000) await target.write(page(manyPlants(1_000, from)))
   await target.finish()
   t.equal(tally.summary('copied'), 'copied 199800, already there 0, in conflict 0, invalid 200')
-  t.equal(lines[0], 'id 7: the store does not take it: it is too large')
+  t.equal(lines[0], 'id 7: the store does not accept it: it is too large')
   t.equal(lines.length, 100)
 })
 
@@ -53,7 +53,7 @@ t.test('a store that fails for every plant, or is not ready in the end, is a fau
   const away = setUp(storeThatFails(id => id === 9n, { ready: async () => { throw new Error('it is away') } }))
   await away.target.write(page(manyPlants(10)))
   await t.rejects(away.target.finish(), new TransferFault('it is away', { temporary: true }))
-  t.equal(away.tally.left, 0)
+  t.equal(away.tally.notCopied, 0)
 })
 
 t.test('a fault of the program is not taken for one of the store', async t => {

@@ -1,35 +1,35 @@
 /** Milliseconds between two heartbeats of a worker, and between two checks. */
 export const HEARTBEAT_INTERVAL_MS = 1_000
-/** Longer than a worker is ever busy. */
-const LONGEST_SILENCE = 15
+/** Heartbeats in a row: 15 s, longer than a healthy worker blocks its event loop. */
+const MOST_MISSED = 15
 
 /**
- * Finds workers that have stopped responding. Silence is counted in checks, not by a clock: while the machine sleeps or
- * the container is paused, this process does not check either, so the workers are not at fault afterwards.
+ * Finds workers that have stopped responding. Missed heartbeats are counted by checks, not measured by a clock: while
+ * the machine sleeps or the container is paused, there are no checks either, so no worker is blamed afterwards.
  */
 export class Heartbeats<Worker> {
-  readonly #silence = new Map<Worker, number>()
+  readonly #missed = new Map<Worker, number>()
 
   /** Expects heartbeats of a worker from now on. */
   expect (worker: Worker): void {
-    this.#silence.set(worker, 0)
+    this.#missed.set(worker, 0)
   }
 
   receive (worker: Worker): void {
-    if (this.#silence.has(worker)) this.#silence.set(worker, 0)
+    if (this.#missed.has(worker)) this.#missed.set(worker, 0)
   }
 
   /** Expects no more heartbeats of a worker. */
   forget (worker: Worker): void {
-    this.#silence.delete(worker)
+    this.#missed.delete(worker)
   }
 
   /**
    * Must be called every HEARTBEAT_INTERVAL_MS.
-   * @returns the workers that sent no heartbeat for LONGEST_SILENCE checks, each once
+   * @returns the workers that have missed more than MOST_MISSED heartbeats, each once
    */
   check (): Worker[] {
-    for (const [worker, checks] of this.#silence) this.#silence.set(worker, checks + 1)
-    return [...this.#silence].filter(([, checks]) => checks === LONGEST_SILENCE + 1).map(([worker]) => worker)
+    for (const [worker, missed] of this.#missed) this.#missed.set(worker, missed + 1)
+    return [...this.#missed].filter(([, missed]) => missed === MOST_MISSED + 1).map(([worker]) => worker)
   }
 }

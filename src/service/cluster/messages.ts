@@ -5,8 +5,8 @@ import type { MetricsData } from '../metrics/process-metrics.js'
 export type ToWorker =
   | { kind: 'start', configuration: Configuration }
   | { kind: 'reload', credentials: Credentials }
-  | { kind: 'metrics', question: number }
-  /** `isLast`: it keeps listening until no other process does. */
+  | { kind: 'metrics', requestId: number }
+  /** `isLast`: the worker keeps listening until no other process does. */
   | { kind: 'shutdown', isLast: boolean }
 
 /** The messages from a worker to the primary process. */
@@ -17,6 +17,6 @@ export type FromWorker =
   | { kind: 'heartbeat', counters: MetricsData }
   | { kind: 'ready', address: string }
   | { kind: 'unusable', message: string }
-  | { kind: 'metrics', question: number, data: MetricsData }
-  /** The worker is shutting down and no longer listens, or, if it is the last to listen, may be disconnected. */
+  | { kind: 'metrics', requestId: number, data: MetricsData }
+  /** The worker is shutting down: it no longer listens, or it is the last to listen and waits to be disconnected. */
   | { kind: 'portClosed' | 'disconnectable' }

@@ -14,13 +14,13 @@ import type { WorkersMetrics } from './workers-metrics.js'
 
 /**
  * Runs the service in WORKERS processes that share the port. This process reads the configuration and the files, and
- * sends them to the workers: all have the same, including one that is started later.
- * @throws {WorkerUnusable} if one cannot start; then none is left
+ * sends them to the workers, so that all have the same, including one that is started later.
+ * @throws {WorkerUnusable} if a worker cannot start; the others are killed
  */
 export async function startWorkers (configuration: Configuration, log: FastifyBaseLogger): Promise<RunningService> {
   const { HOST, PORT, METRICS_PORT } = configuration
   const metrics = METRICS_PORT === undefined ? undefined : new (await import('./workers-metrics.js')).WorkersMetrics()
-  // Chosen once, so that a worker that is started later has the same.
+  // A free port is chosen once, so that a worker that is started later listens on the same one.
   const workers = new Workers(
     { ...configuration, PORT: PORT === 0 && !isSocketPath(HOST) ? await freePort(HOST) : PORT },
     log,
@@ -55,13 +55,12 @@ class Workers implements RunningService {
     this.#configuration = configuration
     this.#log = log
     this.#slots = Array.from({ length: configuration.WORKERS }, () => ({ worker: undefined, readyAt: undefined, port: 'open' }))
-    // Each worker takes connections out of the one queue of the kernel. With Node's default, SCHED_RR, the primary
-    // takes them and hands them over by message: one on its way to a worker that dies is never answered, and never
-    // closed.
+    // Each worker accepts connections from the kernel itself. With Node's default, SCHED_RR, the primary accepts them
+    // and hands them over by message: a connection on its way to a worker that dies is neither answered nor closed.
     cluster.schedulingPolicy = cluster.SCHED_NONE
-    // Structured clones: JSON has no NaN, which a metric may be.
+    // Structured clones, since JSON has no NaN, which a metric may be.
     cluster.setupPrimary({ args: [], serialization: 'advanced' })
-    setInterval(() => { this.#killSilent() }, HEARTBEAT_INTERVAL_MS).unref()
+    setInterval(() => { this.#killUnresponsive() }, HEARTBEAT_INTERVAL_MS).unref()
   }
 
   async start (): Promise<void> {
@@ -103,7 +102,7 @@ class Workers implements RunningService {
 
   /**
    * Starts a worker; resolves with its address. Once it is ready, it is replaced when it exits.
-   * @throws {Error} if no process can be made, or if it exits before it is ready
+   * @throws {Error} if the process cannot be started, or exits before it is ready
    */
   async #fork (slot: Slot): Promise<string> {
     const worker = cluster.fork()
@@ -143,7 +142,7 @@ class Workers implements RunningService {
       })
       worker.on('error', error => {
         reject(error)
-        // If its process could not be made (EAGAIN), there is no 'exit'.
+        // If the process could not be started (EAGAIN), no 'exit' follows.
         if (worker.process.pid === undefined) exited(error.message)
       })
       worker.on('exit', (code, signal) => {
@@ -171,7 +170,7 @@ class Workers implements RunningService {
     this.#restarts.stop()
   }
 
-  #killSilent (): void {
+  #killUnresponsive (): void {
     for (const worker of this.#heartbeats.check()) {
       this.#log.error({ worker: worker.process.pid }, 'a worker does not respond: it is killed')
       worker.process.kill('SIGKILL')
@@ -179,8 +178,8 @@ class Workers implements RunningService {
   }
 
   /**
-   * Once the other workers no longer listen, gives up this process's own hold of the port, so that from then on only
-   * the last worker has it and can choose the moment at which to close it.
+   * Once the other workers no longer listen, closes this process's own handle of the port. From then on only the last
+   * worker holds it, and can choose when to close it.
    */
   #disconnectLast (): void {
     const last = this.#slots.find(({ port }) => port === 'disconnectable')
@@ -195,7 +194,7 @@ class Workers implements RunningService {
 }
 
 function send (worker: Worker, message: ToWorker): void {
-  // One that is about to exit receives nothing any more; its exit is handled anyway.
+  // A worker that is disconnected is about to exit, which is handled by itself.
   if (worker.isConnected()) worker.send(message, () => {})
 }
 

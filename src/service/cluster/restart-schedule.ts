@@ -10,21 +10,21 @@ const SETTLED_MS = 1_000
 interface Restart {
   nextDelayMs: number
   timer: Timer | undefined
-  /** Milliseconds on the clock; valid while there is a timer. */
+  /** When the timer fires, in milliseconds on the clock. */
   at: number
 }
 
 /**
- * Decides when a worker that exited is replaced. Each place has its own back-off: 100 ms, doubled after each worker
- * that did not serve for a second, up to 10 s; or up to 1 s for the next one if no worker is left.
+ * Decides when a worker that exited is replaced. Each slot has its own back-off: 100 ms, doubled after each worker
+ * that did not serve for a second, up to 10 s. If no worker is left, the next one starts after 1 s at the latest.
  */
-export class RestartSchedule<Place> {
-  readonly #start: (place: Place) => void
+export class RestartSchedule<Slot> {
+  readonly #start: (slot: Slot) => void
   readonly #clock: Clock
-  readonly #restarts = new Map<Place, Restart>()
+  readonly #restarts = new Map<Slot, Restart>()
 
-  /** @param start starts a worker in a place */
-  constructor (start: (place: Place) => void, clock: Clock = systemClock) {
+  /** @param start starts a worker in a slot */
+  constructor (start: (slot: Slot) => void, clock: Clock = systemClock) {
     this.#start = start
     this.#clock = clock
   }
@@ -35,13 +35,13 @@ export class RestartSchedule<Place> {
    * @param workers how many workers are left, ready or starting
    * @returns milliseconds until its replacement starts, or less if no worker is left before that
    */
-  replace (place: Place, servedMs: number, workers: number): number {
-    const restart = this.#restarts.get(place) ?? { nextDelayMs: FIRST_DELAY_MS, timer: undefined, at: 0 }
-    this.#restarts.set(place, restart)
+  replace (slot: Slot, servedMs: number, workers: number): number {
+    const restart = this.#restarts.get(slot) ?? { nextDelayMs: FIRST_DELAY_MS, timer: undefined, at: 0 }
+    this.#restarts.set(slot, restart)
     const delayMs = servedMs >= SETTLED_MS ? FIRST_DELAY_MS : restart.nextDelayMs
     restart.nextDelayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)
     const now = this.#clock.now()
-    this.#schedule(place, restart, now, delayMs)
+    this.#schedule(slot, restart, now, delayMs)
     if (workers === 0) this.#shortenOutage(now)
     return Math.round(restart.at - now)
   }
@@ -51,12 +51,12 @@ export class RestartSchedule<Place> {
     for (const { timer } of this.#restarts.values()) timer?.clear()
   }
 
-  #schedule (place: Place, restart: Restart, now: number, delayMs: number): void {
+  #schedule (slot: Slot, restart: Restart, now: number, delayMs: number): void {
     restart.timer?.clear()
     restart.at = now + delayMs
     restart.timer = this.#clock.setTimeout(() => {
       restart.timer = undefined
-      this.#start(place)
+      this.#start(slot)
     }, delayMs)
   }
 

@@ -10,10 +10,10 @@ import { shutdownTimeoutMs } from '../shutdown/drain.js'
 import { HEARTBEAT_INTERVAL_MS } from './heartbeats.js'
 import type { FromWorker, ToWorker } from './messages.js'
 
-/** Milliseconds after which the last worker no longer waits for another one that is stuck. */
+/** Milliseconds after which the last worker stops waiting for another one that is stuck. */
 const DISCONNECT_TIMEOUT_MS = 2_500
 
-/** close-with-grace would shut down on them; other signals terminate the process as usual. */
+/** Signals that are handled here, not by close-with-grace. */
 const handledSignals: closeWithGrace.AllEvents[] = ['SIGHUP', 'SIGINT', 'SIGTERM']
 
 /** Runs the service as one of the processes that share the port, controlled by the primary process. */
@@ -60,15 +60,15 @@ export function runWorker (): void {
     else if (message.kind === 'shutdown') {
       isLast = message.isLast
       shutdown()
-    } else report(async () => ({ kind: 'metrics', question: message.question, data: await metrics?.data() ?? [] }))
+    } else report(async () => ({ kind: 'metrics', requestId: message.requestId, data: await metrics?.data() ?? [] }))
   })
   // A terminal and some supervisors signal all processes at once, and the primary sends its message too: only the first
   // of them counts.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => { shutdown() })
   process.on('SIGHUP', () => {})
-  // The primary has exited, and the port is closed.
+  // The channel is broken: the primary has exited.
   cluster.worker?.on('error', () => process.exit(1))
-  // A primary that is stopped reads nothing: one heartbeat in the pipe is enough.
+  // A suspended primary reads nothing: no more than one heartbeat is left in the pipe.
   let isSending = false
   setInterval(() => {
     if (isSending) return
@@ -79,9 +79,8 @@ export function runWorker (): void {
 }
 
 /**
- * Waits until the primary disconnects this worker: the primary gives up its hold of the port, then cluster calls
- * `close` of the servers here. Instead of closing them, which would close idle connections too, that call is the
- * signal.
+ * Waits until the primary disconnects this worker: node:cluster then calls `close` of its servers. Here the call only
+ * ends the wait, since closing the servers would close idle connections too.
  */
 async function interceptClose (servers: readonly Server[]): Promise<void> {
   await new Promise<void>(resolve => {
@@ -98,7 +97,7 @@ async function interceptClose (servers: readonly Server[]): Promise<void> {
 
 /** Sends a message; resolves when the pipe has taken it. */
 async function send (message: FromWorker): Promise<void> {
-  // Without the primary there is no recipient, and Node exits this process.
+  // Once the primary has exited, nobody receives it, and Node exits this process too.
   if (process.connected) {
     await new Promise<unknown>(resolve => {
       process.send?.(message, undefined, undefined, resolve)
@@ -108,7 +107,7 @@ async function send (message: FromWorker): Promise<void> {
 
 let reported: Promise<void> = Promise.resolve()
 
-/** Sends counts one after the other, so that none is older than the one before. */
+/** Sends reports one after the other, so that older values never replace newer ones. */
 async function report (message: () => Promise<FromWorker>): Promise<void> {
   reported = reported.then(async () => send(await message()))
   await reported

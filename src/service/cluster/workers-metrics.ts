@@ -3,7 +3,7 @@ import { Counter, Gauge } from 'prom-client'
 import { aggregate, ProcessMetrics, type MetricsData } from '../metrics/process-metrics.js'
 import type { FromWorker, ToWorker } from './messages.js'
 
-/** Milliseconds after which the last known values are used for a worker that is too busy to respond. */
+/** Milliseconds after which the last known values stand in for a worker that is too busy to respond. */
 const RESPONSE_TIMEOUT_MS = 1_000
 
 interface Report {
@@ -11,7 +11,7 @@ interface Report {
   gauges: MetricsData
 }
 
-/** The metrics of this process and of all workers. The counts of a worker are kept after it has exited. */
+/** The metrics of this process and of all workers. The counters of a worker are kept after it has exited. */
 export class WorkersMetrics extends ProcessMetrics {
   readonly #reports = new Map<Worker, Report>()
   readonly #responses = new Map<number, () => void>()
@@ -23,12 +23,12 @@ export class WorkersMetrics extends ProcessMetrics {
   })
 
   #exited: MetricsData[] = []
-  #questions = 0
+  #lastRequestId = 0
 
   /** Requests the metrics of all workers. */
   async collect (workers: readonly Worker[]): Promise<MetricsData[]> {
     this.#workers.set(workers.length)
-    await Promise.all(workers.map(async worker => this.#ask(worker)))
+    await Promise.all(workers.map(async worker => this.#request(worker)))
     const reports = [...this.#reports.values()].flatMap(({ counters, gauges }) => [counters, gauges])
     return [...reports, ...this.#exited, await this.data()]
   }
@@ -44,14 +44,14 @@ export class WorkersMetrics extends ProcessMetrics {
       gauges: message.data.filter(metric => !isCounter(metric))
     }
     this.#reports.set(worker, report)
-    this.#responses.get(message.question)?.()
+    this.#responses.get(message.requestId)?.()
   }
 
   countRestart (): void {
     this.#restarts.inc()
   }
 
-  /** Adds the counts of a worker to the sum of all that have exited. */
+  /** Adds the counters of a worker to the sum of all that have exited. */
   exited (worker: Worker): void {
     const { counters = [] } = this.#reports.get(worker) ?? {}
     this.#reports.delete(worker)
@@ -67,17 +67,17 @@ export class WorkersMetrics extends ProcessMetrics {
     if (summed === this.#exited) this.#exited = [sum]
   }
 
-  async #ask (worker: Worker): Promise<void> {
-    const question = ++this.#questions
+  async #request (worker: Worker): Promise<void> {
+    const requestId = ++this.#lastRequestId
     await new Promise<void>(resolve => {
       const timer = setTimeout(resolve, RESPONSE_TIMEOUT_MS)
-      this.#responses.set(question, () => {
+      this.#responses.set(requestId, () => {
         clearTimeout(timer)
         resolve()
       })
-      if (worker.isConnected()) worker.send({ kind: 'metrics', question } satisfies ToWorker, () => {})
+      if (worker.isConnected()) worker.send({ kind: 'metrics', requestId } satisfies ToWorker, () => {})
     })
-    this.#responses.delete(question)
+    this.#responses.delete(requestId)
   }
 }
 

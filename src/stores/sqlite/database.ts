@@ -26,7 +26,7 @@ const SETTINGS = `
   PRAGMA cache_size = ${PAGE_CACHE};
   PRAGMA wal_autocheckpoint = 4000;`
 
-/** The size in bytes to which the write-ahead log grows between two checkpoints, and the free space that it needs. */
+/** In bytes: what the write-ahead log grows to between two checkpoints, and the free space with which it is grown. */
 const LOG_SIZE = 4000 * 4096
 const AMPLE_SPACE = 2 ** 30
 
@@ -35,26 +35,26 @@ export type DatabaseClass = typeof import('@photostructure/sqlite').DatabaseSync
 
 /**
  * Opens the file, or creates it with its folders.
- * @param again whether this process had it open before: then it is not created, and its log is emptied
- * @param lockWaitMs how long to wait for a lock of another program
+ * @param wasOpen whether this process had it open before: then it is not created, and its log is emptied
+ * @param lockWaitMs how long to wait for another program's lock
  * @throws {StoreUnusable} if the file must not be written: another program's, a newer version's, damaged, or read-only
  */
 export function openDatabase (
-  Database: DatabaseClass, path: string, again = false, lockWaitMs = 0
+  Database: DatabaseClass, path: string, wasOpen = false, lockWaitMs = 0
 ): DatabaseSyncInstance {
   let database: DatabaseSyncInstance | undefined
   try {
     makeFolder(dirname(path))
     database = new Database(path)
     database.exec(`PRAGMA busy_timeout = ${lockWaitMs}`)
-    // Before anything is written: another program's file is not changed.
-    checkFormat(database, path, again)
+    // Before anything is written, so that another program's file is not changed.
+    checkFormat(database, path, wasOpen)
     database.exec(SETTINGS)
     // After a failed sync the log may not be on disk, and no later sync would report it.
-    if (again) database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    if (wasOpen) database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     database.exec('BEGIN IMMEDIATE')
     // Another process may have created it since.
-    checkFormat(database, path, again)
+    checkFormat(database, path, wasOpen)
     database.exec(`${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
     return database
   } catch (error) {
@@ -96,29 +96,29 @@ export function rollBack (database: DatabaseSyncInstance): void {
 const DAMAGED = new Set([11 /* CORRUPT */, 26])
 const NOT_WRITABLE = new Set<unknown>([3 /* PERM */, 8 /* READONLY */, 14 /* CANTOPEN */, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'])
 
-/** Converts an error that retrying does not fix, such as a damaged file, but not a full disk or a lock. */
+/** Converts an error that retrying does not fix; undefined for any other, such as a full disk or a lock. */
 function unusable (error: unknown, path: string): StoreUnusable | undefined {
   const message = messageOf(error)
   const code = resultCode(error)
-  if (DAMAGED.has(code)) return new StoreUnusable(`${path} is damaged, or is no SQLite database (${message}): it stays as it is; restore a copy of it, or choose another folder`)
+  if (DAMAGED.has(code)) return new StoreUnusable(`${path} is damaged, or is not an SQLite database (${message}): it was not changed; restore a backup, or choose another folder`)
   if (!NOT_WRITABLE.has(code) && !NOT_WRITABLE.has(codeOf(error))) return undefined
-  return new StoreUnusable(`${path} cannot be written (${message}): give this user the right to, or choose another folder`)
+  return new StoreUnusable(`${path} cannot be written (${message}): give this user write permission, or choose another folder`)
 }
 
 /**
- * Accepts a file that is empty, or of this package, even without the marker (as after `.dump` and a restore).
- * @param again whether it must have the table
- * @throws {StoreUnusable} for any other
+ * Accepts an empty file, or one with this package's table, even without its format (as after `.dump` and a restore).
+ * @param wasOpen whether the file must have the table
+ * @throws {StoreUnusable} for any other file
  */
-function checkFormat (database: DatabaseSyncInstance, path: string, again: boolean): void {
+function checkFormat (database: DatabaseSyncInstance, path: string, wasOpen: boolean): void {
   const { user_version: format } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   if (format > FORMAT) {
-    throw new StoreUnusable(`${path} has format ${format}, made by a newer plant-store; this one knows format ${FORMAT}: use the newer version`)
+    throw new StoreUnusable(`${path} has format ${format}, made by a newer plant-store; this one reads format ${FORMAT}: use the newer version`)
   }
   const { tables, columns } = database.prepare(`SELECT
     (SELECT count(*) FROM sqlite_schema) AS tables,
     (SELECT group_concat(name || ' ' || type || ' ' || pk, ', ') FROM pragma_table_info('plants')) AS columns`).get() as { tables: number, columns: string | null }
-  if (tables === 0 && again) {
+  if (tables === 0 && wasOpen) {
     throw new StoreUnusable(`${path} was replaced by an empty file: put the database back, or restart to begin with an empty one`)
   }
   if (tables > 0 && columns !== 'id INTEGER 1, name TEXT 0, tag TEXT 0') {
@@ -129,7 +129,7 @@ function checkFormat (database: DatabaseSyncInstance, path: string, again: boole
 /** Creates a folder with its parents, and syncs their entries to disk. */
 function makeFolder (folder: string): void {
   const first = mkdirSync(folder, { recursive: true })
-  // Windows can neither open nor needs to sync a folder.
+  // Windows cannot sync a folder, and need not.
   if (first === undefined || process.platform === 'win32') return
   for (let made = folder; made.length >= first.length; made = dirname(made)) {
     const above = openSync(dirname(made), 'r')
@@ -138,11 +138,11 @@ function makeFolder (folder: string): void {
   }
 }
 
-/* c8 ignore start: one way runs on Node 20, the other from 22.13 on */
+/* c8 ignore start: one branch runs on Node 20, the other from 22.13 on */
 /** `node:sqlite` if Node has it, otherwise the package with the same interface. */
 export async function sqliteBinding (): Promise<typeof import('@photostructure/sqlite')> {
   if (!isBuiltin('node:sqlite')) return import('@photostructure/sqlite')
-  // Node 22 warns that it is experimental, although it is that of Node 24 since 22.13.
+  // Node 22 warns that it is experimental, although since 22.13 it is the same as in Node 24.
   const { emitWarning } = process
   process.emitWarning = () => {}
   try {

@@ -1,10 +1,10 @@
 import { realpathSync, statSync, unlinkSync } from 'node:fs'
 
 /**
- * - `inPlace`: each is at its path;
+ * - `inPlace`: each file is at its path;
  * - `missing`: there is no database file;
  * - `replaced`: another database file is there;
- * - `withoutLog`: the write-ahead log or its index is not there, or another one is.
+ * - `withoutLog`: the write-ahead log or its index is missing or was replaced.
  */
 export type FilesState = 'inPlace' | 'missing' | 'replaced' | 'withoutLog'
 
@@ -12,7 +12,7 @@ export type FilesState = 'inPlace' | 'missing' | 'replaced' | 'withoutLog'
 interface Identity { dev: bigint, ino: bigint }
 
 /**
- * The files of an open database. SQLite keeps writing to a file that was deleted or replaced: only the paths reveal it.
+ * The files of an open database. SQLite keeps writing to a file that was deleted or replaced: only its path reveals it.
  */
 export class OpenFiles {
   readonly #database: string
@@ -32,13 +32,13 @@ export class OpenFiles {
     const database = identityOf(this.#database)
     if (database === undefined) return 'missing'
     if (!isSame(this.#identities.get(this.#database), database)) return 'replaced'
-    // Without a log, as on a file system that does not support one, there is none to lose.
+    // If there was no log at first, as on a file system that does not support one, none can be lost.
     const isWhole = this.#log.every(path => this.#identities.get(path) === undefined || this.#isThere(path))
     return isWhole ? 'inPlace' : 'withoutLog'
   }
 
   /**
-   * Deletes the log and its index if they are still there: they would be read as those of the next file at the path.
+   * Deletes the log and its index if they are still there: SQLite would apply them to the file now at the path.
    */
   deleteLog (): void {
     for (const path of this.#log) {
@@ -51,7 +51,7 @@ export class OpenFiles {
   }
 }
 
-/** The identity of the file at the path; undefined if there is none that can be reached. */
+/** The identity of the file at the path; undefined if there is none, or if it cannot be reached. */
 export function identityOf (path: string): Identity | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false })

@@ -4,17 +4,17 @@ import { identityOf, isSame, OpenFiles, type FilesState } from './open-files.js'
 import { failureOf, SqliteFailure } from './sqlite-failure.js'
 import { SAME, TAKEN, type PlantColumns } from './thread-messages.js'
 
-/** Milliseconds. A lock that another program holds is waited for in turns no longer than this. */
+/** The longest that one call waits for another program's lock, in milliseconds. */
 export const LOCK_WAIT_MS = 250
 
 interface OpenOptions {
-  /** Whether this process had the file open before: then it is not made. */
-  again?: boolean
-  /** How long a lock that another program holds is waited for. */
+  /** Whether this process had the file open before: then it is not created. */
+  wasOpen?: boolean
+  /** How long to wait for another program's lock. */
   lockWaitMs?: number
 }
 
-/** The plants in an SQLite database. Every call blocks: it belongs in a worker thread. */
+/** The plants in an SQLite database. Every call blocks the thread. */
 export class SqlitePlantsTable {
   readonly #path: string
   readonly #database: DatabaseSyncInstance
@@ -24,7 +24,7 @@ export class SqlitePlantsTable {
   readonly #insert: StatementSyncInstance
   readonly #find: StatementSyncInstance
   #lockWaitMs: number
-  /** The files were not in place when they were last looked at. */
+  /** Whether a file was missing or replaced at the last check. */
   #isDisplaced = false
 
   private constructor (path: string, database: DatabaseSyncInstance, lockWaitMs: number) {
@@ -40,17 +40,17 @@ export class SqlitePlantsTable {
   }
 
   /**
-   * Opens the file, or makes it with its folders.
-   * @throws {StoreUnusable} if it is not ours to write
-   * @throws {SqliteFailure} if it is not there though it was open before
+   * Opens the file, or creates it with its folders.
+   * @throws {StoreUnusable} if it must not be written
+   * @throws {SqliteFailure} if it was open before and is missing, or if it is replaced meanwhile
    */
   static open (
-    Database: DatabaseClass, path: string, { again = false, lockWaitMs = LOCK_WAIT_MS }: OpenOptions = {}
+    Database: DatabaseClass, path: string, { wasOpen = false, lockWaitMs = LOCK_WAIT_MS }: OpenOptions = {}
   ): SqlitePlantsTable {
     const found = identityOf(path)
-    if (found === undefined && again) throw displacement(path, 'missing')
-    const database = openDatabase(Database, path, again, lockWaitMs)
-    // It is unknown which of the two is open now.
+    if (found === undefined && wasOpen) throw displacement(path, 'missing')
+    const database = openDatabase(Database, path, wasOpen, lockWaitMs)
+    // Either the old file or the new one is open now.
     if (found !== undefined && !isSame(found, identityOf(path))) {
       database.close()
       throw displacement(path, 'replaced')
@@ -60,17 +60,17 @@ export class SqlitePlantsTable {
 
   /**
    * Stores all plants in one transaction, durably, in the file that is at the path.
-   * @param lockWaitMs how long a lock that another program holds is waited for
-   * @returns the index in `OUTCOMES` for each; null if all are `stored`
-   * @throws {SqliteFailure} if none of them is stored, or if that is not known
+   * @param lockWaitMs how long to wait for another program's lock
+   * @returns an index in `OUTCOMES` for each plant; null if all are `stored`
+   * @throws {SqliteFailure} if none of them is stored, or if that is unknown
    */
   write ({ ids, names, tags }: PlantColumns, lockWaitMs = LOCK_WAIT_MS): Uint8Array | null {
     let outcomes: Uint8Array | null = null
     this.#transaction(lockWaitMs, () => {
       for (let i = 0; i < ids.length; i++) {
         const id = ids[i] as bigint
-        const name = whole(names[i] as string)
-        const tag = whole(tags[i] as string | null)
+        const name = bindable(names[i] as string)
+        const tag = bindable(tags[i] as string | null)
         if (this.#insert.run(id, name, tag).changes === 1) continue
         outcomes ??= new Uint8Array(ids.length)
         outcomes[i] = this.#find.get(id, name, tag) === undefined ? TAKEN : SAME
@@ -80,9 +80,9 @@ export class SqlitePlantsTable {
   }
 
   /**
-   * Makes sure that a write would be possible now.
-   * @param thoroughly commits a page, as after a write that failed
-   * @throws {SqliteFailure} if it would not
+   * Checks that plants can be written now.
+   * @param thoroughly whether to commit a page, as a write would
+   * @throws {SqliteFailure} if they cannot
    */
   check (thoroughly: boolean): void {
     this.#transaction(LOCK_WAIT_MS, () => {
@@ -90,20 +90,20 @@ export class SqlitePlantsTable {
     })
   }
 
-  /** Gives the write-ahead log its size, once. */
+  /** Grows the write-ahead log to its final size. */
   growLog (): void {
     growLog(this.#database, this.#path)
   }
 
-  /** @throws {Error} if the files are not in place and cannot be left yet: then they stay open */
+  /** @throws {Error} if a file was replaced, and another program is reading the log: then the files stay open */
   close (): void {
     this.#isDisplaced = this.#files.state() !== 'inPlace'
-    if (this.#isDisplaced) this.#leaveLog()
+    if (this.#isDisplaced) this.#detachLog()
     this.#database.close()
   }
 
   #transaction (lockWaitMs: number, work: () => void): void {
-    if (this.#isDisplaced) this.#comeBack()
+    if (this.#isDisplaced) this.#resume()
     let inCommit = false
     try {
       this.#waitForLocks(lockWaitMs)
@@ -128,37 +128,37 @@ export class SqlitePlantsTable {
   }
 
   /**
-   * Continues if the files are in place again. While there is no file, this one stays open: it could be put back. If
-   * there is another, this one is closed.
+   * Continues if the files are in place again. While the file is missing, it stays open, since it may be put back; if
+   * it was replaced, it is given up.
    * @throws {SqliteFailure} if they are not in place
    */
-  #comeBack (): void {
+  #resume (): void {
     const state = this.#files.state()
     this.#isDisplaced = state !== 'inPlace'
     if (state === 'inPlace') return
-    if (state !== 'missing') this.#leaveLog()
+    if (state !== 'missing') this.#detachLog()
     throw displacement(this.#path, state)
   }
 
-  /** Brings what is in the log into the file that is open, and takes the log away from the file that is at the path. */
-  #leaveLog (): void {
+  /** Moves the log's content to the open file and deletes the log: it is not that of the file now at the path. */
+  #detachLog (): void {
     rollBack(this.#database)
     const result = this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
-    if (result.busy !== 0) throw new SqliteFailure(`${this.#path} was replaced while another program is reading its log: end that program`)
+    if (result.busy !== 0) throw new SqliteFailure(`${this.#path} was replaced while another program is reading its log: stop that program`)
     this.#files.deleteLog()
   }
 }
 
-/** Why nothing can be written to the files that are open. */
+/** The failure of writing to files that are no longer in place. */
 function displacement (path: string, state: Exclude<FilesState, 'inPlace'>, perhapsStored = false): SqliteFailure {
   if (state === 'missing') {
     return new SqliteFailure(`${path} was deleted or moved away while it was open: put it back, or restart to begin with an empty one`, { perhapsStored, permanent: true })
   }
   const what = state === 'replaced' ? `${path} was replaced` : `${path}-wal or ${path}-shm was deleted or replaced`
-  return new SqliteFailure(`${what} while it was open: the file that is there now is opened afresh`, { perhapsStored, reopen: true })
+  return new SqliteFailure(`${what} while it was open: reopening the file that is there now`, { perhapsStored, reopen: true })
 }
 
-/** A text as it has to be bound: `@photostructure/sqlite` cuts off at a NUL what is not bytes. */
-function whole (text: string | null): string | Uint8Array | null {
+/** The value to bind for a text: `@photostructure/sqlite` cuts off strings at a NUL, but not bytes. */
+function bindable (text: string | null): string | Uint8Array | null {
   return text?.includes('\0') === true ? Buffer.from(text) : text
 }

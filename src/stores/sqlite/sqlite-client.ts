@@ -3,14 +3,14 @@ import { messageOf } from '../../error-message.js'
 import type { StoreWriter } from '../batched-plant-store.js'
 import type { CreateFailure, WriteResult } from '../batch-writer.js'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type NewPlant } from '../plant-store.js'
-import { PausingWorker } from './pausing-worker.js'
+import { GuardedWorker } from './guarded-worker.js'
 import { monotonicMs, OUTCOMES, type PlantColumns, type SqliteAnswer, type SqliteRequest } from './thread-messages.js'
 
 /** Milliseconds before a deadline at which waiting for a lock stops, so that the outcome can still be reported. */
 const LOCK_MARGIN_MS = 250
 
-/** Milliseconds for which a file that could not be opened is not opened again, if waiting does not help. */
-const REOPENING_MS = 100
+/** Milliseconds between attempts to open a file that cannot be written for a lasting reason. */
+const REOPEN_INTERVAL_MS = 100
 
 type FailedAnswer = Exclude<SqliteAnswer, { kind: 'done' }>
 
@@ -42,7 +42,7 @@ export class SqliteClient implements StoreWriter {
   #exit: Promise<void> | undefined
 
   constructor (
-    path: string, clock: Clock = systemClock, startThread: StartThread = wasOpen => new PausingWorker(path, wasOpen)
+    path: string, clock: Clock = systemClock, startThread: StartThread = wasOpen => new GuardedWorker(path, wasOpen)
   ) {
     this.#clock = clock
     this.#startThread = startThread
@@ -69,7 +69,7 @@ export class SqliteClient implements StoreWriter {
     return failureOf(answer)
   }
 
-  /** @throws {StoreUnusable} if the file is not ours to write */
+  /** @throws {StoreUnusable} if the file must not be written */
   async check (thoroughly: boolean): Promise<void> {
     const answer = await this.#ask({ kind: 'check', thoroughly })
     if (answer.kind !== 'done') throw new (answer.kind === 'unusable' ? StoreUnusable : Error)(`SQLite: ${answer.message}`)
@@ -83,8 +83,8 @@ export class SqliteClient implements StoreWriter {
   /** Sends a request after those sent before; resolves with its answer, even if the thread dies. */
   async #ask (request: SqliteRequest, transfer: ArrayBuffer[] = []): Promise<SqliteAnswer> {
     while (this.#lastAnswer !== undefined) {
-      // A file that cannot be opened must not cost a thread for each batch.
-      const isRecent = this.#clock.now() - this.#exitedAt < REOPENING_MS
+      // Otherwise a file that cannot be opened would cost a thread for each batch.
+      const isRecent = this.#clock.now() - this.#exitedAt < REOPEN_INTERVAL_MS
       if (request.kind === 'write' && isRecent && isPermanent(this.#lastAnswer)) return this.#lastAnswer
       await this.#exit
       this.#lastAnswer = undefined

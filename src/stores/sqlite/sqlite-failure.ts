@@ -33,7 +33,7 @@ const MISMATCH = 20
 /** A transaction that fails with one of these stores nothing, even if its commit failed. */
 const NEVER_STORED = new Set([BUSY, FULL])
 /** These leave the connection usable. A damaged page stays damaged however often the file is opened. */
-const SOUND = new Set([ERROR, BUSY, LOCKED, CORRUPT, FULL, TOOBIG, CONSTRAINT, MISMATCH])
+const STILL_USABLE = new Set([ERROR, BUSY, LOCKED, CORRUPT, FULL, TOOBIG, CONSTRAINT, MISMATCH])
 
 /**
  * Converts an error of SQLite in a transaction that was rolled back.
@@ -45,7 +45,7 @@ export function failureOf (error: unknown, inCommit: boolean): SqliteFailure {
     perhapsStored: inCommit && !NEVER_STORED.has(code),
     // Nobody frees disk space within the timeout of a request.
     permanent: code === FULL,
-    reopen: !SOUND.has(code)
+    reopen: !STILL_USABLE.has(code)
   })
 }
 

@@ -4,14 +4,14 @@ import type { PlantStore } from '../plant-store.js'
 import { SqliteClient } from './sqlite-client.js'
 
 export interface SqlitePlantStoreOptions {
-  /** The database file. It is made, with its folders, if there is none. */
+  /** The database file. If there is none, it is created, with its folders. */
   path: string
 }
 
 /**
  * Stores plants in an SQLite database: table `plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)`, in WAL
  * mode, each transaction synced to disk (`synchronous=FULL`, https://sqlite.org/pragma.html#pragma_synchronous) before
- * any of its creates is answered. The database lives in a worker thread, so that no commit blocks the event loop.
+ * any of its plants is acknowledged. The database lives in a worker thread, so that no commit blocks the event loop.
  * @throws {TypeError} if there is no path
  */
 export function sqlitePlantStore ({ path }: SqlitePlantStoreOptions): PlantStore {

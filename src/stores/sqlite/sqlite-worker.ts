@@ -2,22 +2,22 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../../error-message.js'
 import { StoreUnusable } from '../plant-store.js'
 import { sqliteBinding } from './database.js'
-import type { ThreadData } from './pausing-worker.js'
+import type { ThreadData } from './guarded-worker.js'
 import { LOCK_WAIT_MS, SqlitePlantsTable } from './plants-table.js'
 import { failureOf, SqliteFailure } from './sqlite-failure.js'
 import { monotonicMs, type SqliteAnswer, type SqliteRequest } from './thread-messages.js'
-import { ThreadPause } from './thread-pause.js'
+import { TerminationGuard } from './termination-guard.js'
 
-const { path, again, pause: memory }: ThreadData = workerData
-const pause = new ThreadPause(memory)
+const { path, wasOpen, guard: memory }: ThreadData = workerData
+const guard = new TerminationGuard(memory)
 const { DatabaseSync } = await sqliteBinding()
 let table: SqlitePlantsTable | undefined
 let growth: NodeJS.Timeout | undefined
 
 function openTable (lockWaitMs: number): SqlitePlantsTable {
-  const opened = SqlitePlantsTable.open(DatabaseSync, path, { again, lockWaitMs })
-  // After the response to the opening, and before there is load: later it would delay many requests.
-  growth = setTimeout(() => pause.work(() => { opened.growLog() }), 20)
+  const opened = SqlitePlantsTable.open(DatabaseSync, path, { wasOpen, lockWaitMs })
+  // After this task's response, and before there is load: later it would delay many requests.
+  growth = setTimeout(() => guard.work(() => { opened.growLog() }), 20)
   return opened
 }
 
@@ -49,7 +49,7 @@ function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnsw
 }
 
 const port = parentPort
-port?.on('message', (request: SqliteRequest) => pause.work(() => {
+port?.on('message', (request: SqliteRequest) => guard.work(() => {
   if (request.kind === 'close') {
     closeTable()
     port.close()

@@ -1,6 +1,6 @@
 import type { CreateOutcome } from '../plant-store.js'
 
-/** Plants side by side: three flat arrays are cheaper to hand over than many objects. */
+/** Plants as columns: three flat arrays are cheaper to post to a thread than many objects. */
 export interface PlantColumns {
   ids: BigInt64Array
   names: string[]
@@ -24,7 +24,7 @@ export type SqliteAnswer =
   | { kind: 'failed', message: string, perhapsStored: boolean, permanent: boolean, ends: boolean }
   | { kind: 'unusable', message: string, ends: true }
 
-/** Outcomes cross the thread as their index in here. A new array of them says `stored`. */
+/** Outcomes are posted as indexes of this array: a new Uint8Array means that all are `stored`. */
 export const OUTCOMES: readonly CreateOutcome[] = ['stored', 'same', 'taken']
 export const SAME = OUTCOMES.indexOf('same')
 export const TAKEN = OUTCOMES.indexOf('taken')

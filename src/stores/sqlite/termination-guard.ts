@@ -5,18 +5,18 @@ const WORKING = 1
 const STOP_TIMEOUT_MS = 2_000
 
 /**
- * Ensures that a thread is terminated only between two tasks. `@photostructure/sqlite` aborts the whole process if its
- * thread is terminated during a call, even by `process.exit`.
+ * Ensures that a thread is terminated only between two tasks: `@photostructure/sqlite` aborts the whole process if its
+ * thread is terminated during a call, also by `process.exit`.
  */
-export class ThreadPause {
+export class TerminationGuard {
   readonly #state: Int32Array
 
-  /** @param memory memory shared with the other thread; new by default */
+  /** @param memory that of the other thread's guard; new memory by default */
   constructor (readonly memory = new SharedArrayBuffer(8)) {
     this.#state = new Int32Array(memory)
   }
 
-  /** Called by the thread: runs a task, unless the thread is about to be terminated. */
+  /** Called by the guarded thread: runs a task, unless the thread is about to be terminated. */
   work (task: () => void): void {
     if (!this.begin()) return
     try {

@@ -4,32 +4,32 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { ThreadPause } from '../../src/stores/sqlite/thread-pause.js'
+import { TerminationGuard } from '../../src/stores/sqlite/termination-guard.js'
 import { compiledPackage } from '../support/process/project.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
 t.test('a thread that was stopped begins nothing any more', async t => {
-  const pause = new ThreadPause()
-  const other = new ThreadPause(pause.memory)
+  const guard = new TerminationGuard()
+  const other = new TerminationGuard(guard.memory)
   const done: string[] = []
-  pause.work(() => { done.push('first') })
-  t.throws(() => pause.work(() => { throw new Error('a task that fails') }), { message: 'a task that fails' })
+  guard.work(() => { done.push('first') })
+  t.throws(() => guard.work(() => { throw new Error('a task that fails') }), { message: 'a task that fails' })
   other.stop()
-  pause.work(() => { done.push('second') })
+  guard.work(() => { done.push('second') })
   t.strictSame(done, ['first'])
 })
 
 t.test('stopping a thread waits for its current task', async t => {
-  const pause = new ThreadPause()
+  const guard = new TerminationGuard()
   const worker = new Worker(`
     const { workerData, parentPort } = require('node:worker_threads')
     const state = new Int32Array(workerData)
     Atomics.store(state, 1, 1)
     parentPort.postMessage('works')
-    setTimeout(() => { Atomics.store(state, 1, 0); Atomics.notify(state, 1) }, 200)`, { eval: true, workerData: pause.memory })
+    setTimeout(() => { Atomics.store(state, 1, 0); Atomics.notify(state, 1) }, 200)`, { eval: true, workerData: guard.memory })
   await once(worker, 'message')
   const began = performance.now()
-  pause.stop()
+  guard.stop()
   t.ok(performance.now() - began > 100, 'until it is done')
   await once(worker, 'exit')
 })
