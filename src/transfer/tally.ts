@@ -30,7 +30,7 @@ export class Tally {
     this.#reportEntry(entry)
   }
 
-  #add ({ place, reason }: InvalidEntry): void {
+  #reportEntry ({ place, reason }: InvalidEntry): void {
     if (this.#reported === MAX_REPORTED) return
     this.#reported++
     // The content of a file must not send control characters to a terminal.

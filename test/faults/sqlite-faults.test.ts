@@ -310,7 +310,7 @@ const unusable: { name: string, make: (path: string) => void, message: RegExp }[
     message: /is damaged/
   },
   { name: 'a file of ours that was cut off', make: path => { ours(path); writeFileSync(path, readFileSync(path).subarray(0, 5_000)) }, message: /is damaged/ },
-  { name: 'a file that is not a database', make: path => writeFileSync(path, 'Dear diary, '.repeat(1_000)), message: /is damaged, or is no SQLite database/ },
+  { name: 'a file that is not a database', make: path => writeFileSync(path, 'Dear diary, '.repeat(1_000)), message: /is damaged, or is not an SQLite database/ },
   { name: 'a database of another program', make: path => sql(path, 'CREATE TABLE songs(title TEXT)'), message: /another program/ },
   { name: 'a database of a newer version', make: path => sql(path, 'PRAGMA user_version = 2'), message: /newer/ },
   { name: 'a folder in the place of the file', make: path => { mkdirSync(path) }, message: /cannot be written/ }

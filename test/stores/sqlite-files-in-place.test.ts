@@ -103,7 +103,7 @@ t.test('a file that another took the place of is complete without its log', asyn
   t.equal(await create(2), 'stored')
   renameSync(path, `${path}.old`)
   renameSync(`${path}.backup`, path)
-  await t.rejects(store.ready(), { message: `SQLite: ${path} was replaced while it was open: the file that is there now is opened next` })
+  await t.rejects(store.ready(), { message: `SQLite: ${path} was replaced while it was open: reopening the file that is there now` })
   t.equal(await create(3), 'stored')
   t.strictSame(idsIn(t, `${path}.old`), [1, 2])
   await store.close()

@@ -3,7 +3,7 @@
  *
  *   node build/test/support/check-run.js [--coverage]
  *
- * With REQUIRE_ALL=1 a skipped test is a failure. With --coverage so is less coverage than the floors below.
+ * With REQUIRE_ALL=1, a skipped test is a failure; with --coverage, so is coverage below the floors.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ for (const { file, name, reason } of skipped) {
 }
 if (skipped.length > 0 && process.env.REQUIRE_ALL === '1') faults.push('REQUIRE_ALL is 1, and tests were skipped')
 
-/** In percent. Some points below what is measured without any of the programs that tests may be skipped for. */
+/** In percent: some points below what is measured if every test that can be skipped is skipped. */
 const floors = { lines: 96, branches: 92, functions: 95 }
 if (process.argv.includes('--coverage')) {
   const { total } = JSON.parse(readFileSync('.tap/report/coverage-summary.json', 'utf8'))

@@ -2,26 +2,26 @@ import type { Clock, Timer } from '../../src/clock.js'
 
 interface Task {
   at: number
-  /** Tasks for the same time come in the order in which they were set. */
-  place: number
+  /** Tasks for the same time run in the order in which they were set. */
+  order: number
   run: () => void
   isRef: boolean
 }
 
-/** A clock that stands still until the test lets time pass. */
+/** A clock that only the test advances. */
 export class VirtualClock implements Clock {
   #now = 1_000
   #tasks: Task[] = []
   #immediates: (() => void)[] = []
-  #place = 0
+  #order = 0
 
   now (): number {
     return this.#now
   }
 
   setTimeout (run: () => void, delay: number): Timer {
-    // As Node: whole milliseconds, at least one.
-    const task = { at: this.#now + Math.max(Math.trunc(delay), 1), place: this.#place++, run, isRef: true }
+    // As in Node: whole milliseconds, at least one.
+    const task = { at: this.#now + Math.max(Math.trunc(delay), 1), order: this.#order++, run, isRef: true }
     this.#tasks.push(task)
     return {
       ref: () => { task.isRef = true },
@@ -46,7 +46,7 @@ export class VirtualClock implements Clock {
     return this.#earliest()?.at
   }
 
-  /** Runs one turn of the event loop: the immediates, or else the next timer, at its time. Promises settle after it. */
+  /** Runs one turn of the event loop: the immediates, otherwise the next timer, at its time; no promise settles. */
   step (): void {
     const immediates = this.#immediates.splice(0)
     for (const run of immediates) run()
@@ -58,14 +58,14 @@ export class VirtualClock implements Clock {
     task.run()
   }
 
-  /** Lets turns pass until nothing is left to be done at this time. */
+  /** Runs turns until nothing more is due now. */
   async turns (): Promise<void> {
     await this.pass(0)
   }
 
-  /** Lets so many milliseconds pass, with all that is due in them, or until `stop` says so after a turn. */
-  async pass (milliseconds: number, stop = () => false): Promise<void> {
-    const end = this.#now + milliseconds
+  /** Advances the clock and runs what becomes due, until `stop` returns true after a turn. */
+  async pass (ms: number, stop = () => false): Promise<void> {
+    const end = this.#now + ms
     await settle()
     for (let next = this.next; next !== undefined && next <= end; next = this.next) {
       this.step()
@@ -78,7 +78,7 @@ export class VirtualClock implements Clock {
   #earliest (): Task | undefined {
     let earliest: Task | undefined
     for (const task of this.#tasks) {
-      if (earliest === undefined || task.at < earliest.at || (task.at === earliest.at && task.place < earliest.place)) {
+      if (earliest === undefined || task.at < earliest.at || (task.at === earliest.at && task.order < earliest.order)) {
         earliest = task
       }
     }
@@ -86,7 +86,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Promises that can be settled are, with all that waits for them. */
+/** Lets promises settle, and what awaits them run. */
 async function settle (): Promise<void> {
   await new Promise(resolve => setImmediate(resolve))
 }

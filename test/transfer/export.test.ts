@@ -122,9 +122,9 @@ t.test('plants created during an export of a MongoDB do not prolong it', async t
     .insertMany(Array.from({ length: count }, () => ({ _id: ids++, name: 'Monstera' })))
   await create(2_500)
   // A batch more with each batch that is read: without a bound there is always another one.
-  const createBefore: Cue = async (_scene, perform) => {
+  const createBefore: Cue = async (_context, execute) => {
     await create(1_000)
-    return perform()
+    return execute()
   }
   mongo.on('getMore', createBefore, { times: 40 })
   const { code, stdout, stderr } = await run(['export'], { MONGODB_URL: mongo.url }, counted)

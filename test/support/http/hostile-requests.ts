@@ -5,13 +5,13 @@ export const MARK = 'a-name-that-no-log-may-hold'
 const PLANT = JSON.stringify({ id: 1, name: MARK })
 const NO_PLANT = JSON.stringify({ id: '1', name: MARK })
 
-/** What is sent on a connection, and every answer that it may get. */
+/** What is sent on a connection, and the answers to it. */
 export interface HostileRequest {
   name: string
   sent: string | Buffer | (string | Buffer)[]
-  /** Status and number of each answer, in order; 200 is a plant that is stored, 0 the number of what is no error. */
+  /** Status and error code of each answer, in order; the code is 0 if the answer is not an error. */
   answers: (readonly [status: number, error: number])[]
-  /** Whether the server is to end the connection after it. */
+  /** Whether the server must close the connection afterwards. */
   closes?: boolean
 }
 
@@ -33,7 +33,7 @@ const NO_PATH = [404, 40401] as const
 const NO_METHOD = [405, 40501] as const
 const NO_MEDIA_TYPE = [415, 41501] as const
 
-/** `POST /plants` as it should be, but for the parts that are given; each header may stand any number of times. */
+/** A valid `POST /plants`, apart from the given parts; a header can be given any number of times. */
 export function post ({
   line = 'POST /plants HTTP/1.1', host = ['Host: plants.example'], authorization = [`Authorization: Bearer ${TOKEN}`],
   type = ['Content-Type: application/json'], body = PLANT, length = [`Content-Length: ${Buffer.byteLength(body)}`], more = []
@@ -83,7 +83,7 @@ export const hostileRequests: HostileRequest[] = [
   { name: 'Content-Encoding: gzip', sent: post({ more: ['Content-Encoding: gzip'] }), answers: [NO_MEDIA_TYPE] },
   { name: 'Content-Encoding: identity', sent: post({ more: ['Content-Encoding: identity'] }), answers: [NO_MEDIA_TYPE] },
 
-  // Headers that may stand once.
+  // Headers that must not be repeated.
   { name: 'Host twice', sent: post({ host: ['Host: a.example', 'Host: b.example'] }), answers: [MALFORMED] },
   { name: 'Host twice, the same', sent: post({ host: ['Host: a.example', 'host: a.example'] }), answers: [MALFORMED] },
   { name: 'no Host', sent: post({ host: [] }), answers: [MALFORMED] },
@@ -95,7 +95,7 @@ export const hostileRequests: HostileRequest[] = [
 
   { name: 'other headers of the same length as those', sent: post({ more: ['X-ab: 1', 'X-Twelve-abc: 1', 'X-Thirteen-ab: 1'].flatMap(header => [header, header]) }), answers: [STORED] },
 
-  // Framing: where one program sees one request and another two.
+  // Framing: request smuggling, where a proxy sees one request and the service two.
   { name: 'Content-Length and Transfer-Encoding', sent: post({ more: chunked, body: PLANT_IN_CHUNKS }), answers: [MALFORMED], closes: true },
   { name: 'Transfer-Encoding and Content-Length, with a request behind the last chunk', sent: post({ length: ['Transfer-Encoding: chunked', 'Content-Length: 4'], body: `0\r\n\r\n${post()}` }), answers: [MALFORMED], closes: true },
   ...['Transfer-Encoding: identity', 'Transfer-Encoding: gzip, identity', 'Transfer-Encoding: chunked, identity', 'Transfer-Encoding: chunked, chunked', 'Transfer-Encoding: xchunked', 'Transfer-Encoding : chunked', 'Transfer-Encoding: \x0bchunked', 'X: y\r\n Transfer-Encoding: chunked'].map(header => (
@@ -166,7 +166,7 @@ export const hostileRequests: HostileRequest[] = [
   { name: 'empty lines before a request', sent: `\r\n\r\n${post()}`, answers: [STORED] },
   { name: 'a request in pieces', sent: post().match(/.{1,40}/gs) as string[], answers: [STORED] },
 
-  // Paths: no variant is a way around the credentials, and none of them is /plants.
+  // Paths: none of these variants is /plants, or a way around authentication.
   ...paths.map(([target, answer]) => ({ name: `POST ${target} without credentials`, sent: post({ line: `POST ${target} HTTP/1.1`, authorization: [] }), answers: [answer] })),
   ...paths.map(([target, answer]) => ({ name: `POST ${target}`, sent: post({ line: `POST ${target} HTTP/1.1` }), answers: [answer] })),
   ...['/plants?', '/plants?x=y', '/plants?access_token=x', '/%70lants', '/plants?a=%00', '/plants?/../health/live'].flatMap(target => [

@@ -5,14 +5,14 @@ import { answersError, answersPlant, create, TOKEN } from './service.js'
 export const PLANT = { id: 1, name: 'Ficus' }
 export const tokens = [TOKEN]
 
-/** A host that is closed with the test. */
+/** A Fastify app to register the plugin in; closed after the test. */
 export function host (t: Test, options = {}): FastifyInstance {
   const app = fastify({ logger: false, ...options })
   t.teardown(() => app.close())
   return app
 }
 
-/** The contract in a few rows: what a host could spoil. */
+/** Checks the parts of the contract that a host could break. */
 export async function keepsTheContract (t: Test, app: FastifyInstance, url = '/plants'): Promise<void> {
   answersPlant(t, await create(app, url, { id: 1, name: 'Ficus', tag: 'tree', more: 1 }), { name: 'Ficus', tag: 'tree' })
   answersPlant(t, await create(app, url, '{"id":9007199254740993,"name":"Fern"}'), { name: 'Fern' })

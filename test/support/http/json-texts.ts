@@ -1,4 +1,4 @@
-/** JSON (RFC 8259) that every parser has to read. None of it is a plant. */
+/** JSON (RFC 8259) that every parser must accept. None of it is a plant. */
 export const wellFormed: readonly string[] = [
   '[]', '{}', ' [] ', '[ ]', '\t\n\r [1]\r\n', 'null', 'true', 'false', '0', '-0', '42', '-1', '"a"', '""', ' "spaces around" ',
   '[[]   ]', '[""]', '[null, 1, "1", {}]', '[1,null,null,null,2]', '[2] ', '[123e65]', '[0e+1]', '[0e1]', '[ 4]', '[-0.000000000000000000000000000000000000000000000000000000000000000000000000000001]',
@@ -7,7 +7,7 @@ export const wellFormed: readonly string[] = [
   '{"asd":"sdf", "dfg":"fgh"}', '{"asd":"sdf"}', '{"a":"b","a":"c"}', '{"a":"b","a":"b"}', '{"":0}', '{"foo\\u0000bar": 42}', '{ "min": -1.0e+28, "max": 1.0e+28 }', '{"a":[]}', '{"title":"\\u041f"}', '{\n"a": "b"\n}', '{"id":1}', '{"name":"x"}', '{"id":{},"name":[]}',
   '["\\u0060\\u012a\\u12AB"]', '["\\uD801\\udc37"]', '["\\ud83d\\ude39\\ud83d\\udc8d"]', '["\\"\\\\\\/\\b\\f\\n\\r\\t"]', '["\\\\u0000"]', '["\\""]', '["a/*b*/c/*d//e"]', '["\\\\a"]', '["\\\\n"]', '["\\u0012"]', '["\\uFFFF"]', '["asd"]', '[ "asd"]', '["\\uDBFF\\uDFFF"]',
   '["new\\u00A0line"]', '["\u{10FFFF}"]', '["\uFFFF"]', '["\\u0000"]', '["\\u002c"]', '["π"]', '["\u{1BFFF}"]', '["asd "]', '" "', '["\\uD834\\uDd1e"]', '["\\u0821"]', '["\u2028"]', '["\u2029"]', '["\\u0061\\u30af\\u30EA\\u30b9"]', '["new\\u000Aline"]', '["\x7F"]', '["\\uA66D"]', '["⍂㈴⍂"]', '["\\u200B"]', '["\\u2064"]', '["\\uFDD0"]', '["\\uFFFE"]', '["€𝄞"]', '["aa"]',
-  // A lone surrogate is legal where it is escaped.
+  // A lone surrogate is valid if it is escaped.
   '["\\uD800"]', '{"\\uDFAA":0}', '["\\uD800\\n"]', '["\\ud800abc"]',
   '['.repeat(500) + ']'.repeat(500)
 ]

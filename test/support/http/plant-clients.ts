@@ -9,13 +9,13 @@ export interface Outcome { status: number, fault?: 'refused' | 'cut' | 'hanging'
 
 /** A plant that was sent, and the outcome of its request. */
 export interface Sent extends Plant, Outcome {
-  /** Milliseconds. */
+  /** Milliseconds from the request to its outcome. */
   took: number
 }
 
 export interface Load {
   connections?: number
-  /** When the clients stop. */
+  /** How long the clients run, in milliseconds. */
   ms?: number
   signal?: AbortSignal
   /** Whether each client stops when its connection is refused or cut off. */
@@ -23,7 +23,7 @@ export interface Load {
   name?: (id: number) => string
 }
 
-/** Clients that create plants, each with one request at a time; every plant has an id of its own. */
+/** Clients that create plants, each with one request at a time. Every plant has a new id. */
 export class PlantClients {
   /** Everything that was sent, in the order of the responses. */
   readonly sent: Sent[] = []
@@ -79,7 +79,7 @@ export class PlantClients {
   }
 }
 
-const HANGING_MS = 15_000
+const RESPONSE_TIMEOUT_MS = 15_000
 
 /**
  * Creates plants over HTTP.
@@ -93,7 +93,7 @@ export function overHttp (
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const { hostname, port } = new URL(address)
   const target = address.startsWith('unix:') ? { socketPath: address.slice('unix:'.length) } : { hostname, port }
-  const options = { ...target, path: '/plants', method: 'POST', agent, headers, timeout: HANGING_MS }
+  const options = { ...target, path: '/plants', method: 'POST', agent, headers, timeout: RESPONSE_TIMEOUT_MS }
   return plant => new Promise(resolve => {
     const fail = (fault: NonNullable<Outcome['fault']>) => resolve({ status: 0, fault })
     const request = http.request(options, response => {

@@ -7,20 +7,20 @@ import type { Test } from 'tap'
 
 export interface RawAnswer {
   status: number
-  /** By their names in lower case. */
+  /** By lower-case name. */
   headers: Record<string, string>
   body: string
 }
 
 /**
- * A connection on which a test writes its own bytes, and reads answers that have a Content-Length; of interim ones (100
- * Continue) the head alone.
+ * A connection on which a test writes its own bytes, and reads answers that have a Content-Length, or, as an interim
+ * one (100 Continue), no body.
  */
 export class RawConnection {
   readonly socket: Socket
   /** Answers that `answer` has not returned yet. */
   readonly answers: RawAnswer[] = []
-  /** When the last bytes came, or the end, as `performance.now()` counts. */
+  /** When the last bytes arrived or the connection closed, on the clock of `performance.now()`. */
   lastEventAt = performance.now()
   #text = ''
   #wake: () => void = () => {}
@@ -45,13 +45,13 @@ export class RawConnection {
     return connection
   }
 
-  /** Writes lines with CRLF behind each, and what comes after the empty line as it is. */
+  /** Writes lines joined by CRLF; after an empty line, the last one is the body. */
   write (...lines: string[]): this {
     this.socket.write(lines.join('\r\n'))
     return this
   }
 
-  /** Takes the next answer, also one to come. */
+  /** Takes the next answer; waits for it. */
   async answer (): Promise<RawAnswer> {
     for (;;) {
       const answer = this.answers.shift()
@@ -88,16 +88,16 @@ export interface Exchange {
   answers: RawAnswer[]
   /** Whether the server closed the connection. */
   closed: boolean
-  /** Milliseconds until the last byte, or the end, came. */
+  /** Milliseconds until the last byte arrived or the connection closed. */
   took: number
 }
 
-/** Milliseconds without a byte after which no more is expected, once all expected answers have come. */
-const SILENCE = 10
+/** Milliseconds without a byte after which no more are expected, once all expected answers are there. */
+const SILENCE_MS = 10
 
 /**
- * Sends bytes, which need not be HTTP, on a connection of its own, in pieces if there are several, and takes in
- * everything that comes back, until the server closes or, after as many answers as are expected, is silent.
+ * Sends bytes, which need not be HTTP, on a new connection, several pieces one by one, and reads all that is sent back,
+ * until the server closes the connection or, after the expected number of answers, is silent.
  */
 export async function exchange (
   port: number, sent: string | Buffer | readonly (string | Buffer)[], { expected = 1, timeoutMs = 10_000 } = {}
@@ -111,14 +111,14 @@ export async function exchange (
     socket.write(piece)
   }
   const isOver = () =>
-    socket.closed || (answers.length >= expected && performance.now() - connection.lastEventAt > SILENCE)
+    socket.closed || (answers.length >= expected && performance.now() - connection.lastEventAt > SILENCE_MS)
   while (performance.now() - began < timeoutMs && !isOver()) await sleep(2)
   const { closed } = socket
   socket.destroy()
   return { answers, closed, took: connection.lastEventAt - began }
 }
 
-/** Lets an app listen on a free port, and returns the port. */
+/** Makes an app listen on a free port, and returns the port. */
 export async function listen (app: FastifyInstance): Promise<number> {
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as AddressInfo).port

@@ -12,13 +12,13 @@ export const TOKEN = 'a-token-for-the-tests'
 export interface Service {
   app: FastifyInstance
   health: Health
-  /** Every line that was logged. */
+  /** The lines of the log. */
   log: string[]
-  /** Sends `POST /plants` with a good token; headers override. A string or bytes are sent as they are. */
+  /** Sends `POST /plants` with an accepted token; `headers` override. A string or bytes are sent unchanged. */
   create: (body?: unknown, headers?: Record<string, string | undefined>) => Promise<LightMyRequestResponse>
 }
 
-/** The service as it is served, apart from listening, on a store that is opened and closed with the test. */
+/** The service, not listening, on a store that is opened here and closed after the test. */
 export async function buildService (
   t: Test, store: PlantStore, { tokens = [TOKEN], ...configuration }: Partial<Configuration> & { tokens?: Tokens } = {}
 ): Promise<Service> {
@@ -68,7 +68,7 @@ export function answersPlant (t: Test, response: LightMyRequestResponse, plant: 
     { status: 200, type: 'application/json; charset=utf-8', body: plant }, name)
 }
 
-/** Asserts an answer in the Error shape, with exactly this status and number. */
+/** Asserts an answer in the Error shape, with exactly this error code and its status. */
 export function answersError (
   t: Test, response: LightMyRequestResponse, error: number, message: RegExp, name = response.body
 ): void {

@@ -3,8 +3,8 @@ import { token } from './program.js'
 
 let ids = 1_000_000
 
-/** A create request on a connection of its own; the worker is the prefix of the ids that it gives requests. */
-async function createApart (address: string, bearer: string): Promise<{ status: number, worker: string }> {
+/** Sends a create request on a connection of its own; request ids begin with 12 characters that identify the worker. */
+async function createOnNewConnection (address: string, bearer: string): Promise<{ status: number, worker: string }> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
     request(`${address}/plants`, { method: 'POST', agent: false, headers }, response => {
@@ -15,10 +15,10 @@ async function createApart (address: string, bearer: string): Promise<{ status: 
 }
 
 /**
- * Sends create requests, each on a new connection, until every worker has responded to the last ones with a status. The
- * service must run with REQUEST_ID_HEADER=x-request-id, so that each response names the worker.
+ * Sends create requests, each on a new connection, until the last response of every worker has the status. The service
+ * must run with REQUEST_ID_HEADER=x-request-id, so that each response identifies the worker.
  * @returns how many responses had the status
- * @throws {Error} if 30 s are not enough
+ * @throws {Error} after 30 s
  */
 export async function askEveryWorker (
   address: string, { bearer = token, status, workers = 2 }: { bearer?: string, status: number, workers?: number }
@@ -27,7 +27,7 @@ export async function askEveryWorker (
   const other: Record<string, number> = {}
   let count = 0
   for (const began = performance.now(); performance.now() - began < 30_000;) {
-    for (const response of await Promise.all(Array.from({ length: 8 }, () => createApart(address, bearer)))) {
+    for (const response of await Promise.all(Array.from({ length: 8 }, () => createOnNewConnection(address, bearer)))) {
       if (response.status === status) {
         agreeing.add(response.worker)
         count++

@@ -6,11 +6,11 @@ import type { Readable, Writable } from 'node:stream'
 import { needs } from './needs.js'
 import { testFolder } from './program.js'
 
-/** Where Debian and others put it. */
+/** The usual paths of Linux distributions; CHROMIUM takes precedence. */
 const chromiumPath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
   .find(path => path !== undefined && existsSync(path))
 
-/** The options of tests that need it. */
+/** The options of tests that need Chromium. */
 export const withChromium = needs(chromiumPath === undefined ? 'Chromium is missing: apt-get install chromium, or set CHROMIUM to its path' : undefined)
 
 /** A page in a real Chromium, driven over its debugging pipe (https://chromedevtools.github.io/devtools-protocol/). */
@@ -30,7 +30,7 @@ export class Page {
     ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] })
     const page = new Page(child.stdio[3] as Writable, child.stdio[4] as Readable)
     t.teardown(async () => {
-      // Of its own accord: a killed one leaves processes behind that still write into the folder.
+      // A killed browser leaves processes behind that still write to the folder.
       const closed = once(child, 'close')
       const timeout = setTimeout(() => child.kill('SIGKILL'), 10_000)
       page.#call('Browser.close').catch(() => {})

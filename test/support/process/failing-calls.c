@@ -1,6 +1,6 @@
-// Makes calls fail as a broken disk or a full machine does. Preloaded, and while the file FAULT_SWITCH.KIND is there, of KIND
-//   write, sync   those that write to, or sync, a file whose path holds FAULTY_FILE return EIO;
-//   link          no hard link can be made (EPERM), as on a file system without them;
+// A library to preload, which makes calls fail as on a broken disk or a full machine, while a file FAULT_SWITCH.KIND exists:
+//   write, sync   writing to or syncing a file whose path contains FAULTY_FILE fails with EIO;
+//   link          no hard link can be created (EPERM), as on a file system without them;
 //   thread        no thread can be started (EAGAIN), as in a container at its limit of processes;
 //   process       no process can be started, for the same reason;
 //   memory        no process can be started for want of memory (ENOMEM).
@@ -62,7 +62,7 @@ static int process_fault (void) { return errno = is_on("process") ? EAGAIN : is_
 
 pid_t fork (void) { REAL(fork); return process_fault() ? -1 : real(); }
 int clone (int (*work) (void *), void *stack, int flags, void *argument, ...) {
-  // Node starts a process without the arguments that may follow.
+  // Node passes none of the optional arguments.
   REAL(clone);
   return process_fault() ? -1 : real(work, stack, flags, argument);
 }

@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 
-// Below the range from which the system takes the ports of connections and of `listen(0)` (from 32768 on Linux, 49152
-// elsewhere: RFC 6335, section 6), and another part of it for each of the processes that run at once.
+// Below the ephemeral ports, which the system gives to connections and to `listen(0)` (from 32768 on Linux, from 49152
+// elsewhere: RFC 6335, section 6), and a different part for each of the test files that run at once.
 const PER_PROCESS = 400
 const FIRST = 15_000 + process.pid % 42 * PER_PROCESS
 
 let taken = Math.floor(Math.random() * PER_PROCESS)
 
-/** Listens on a port of 127.0.0.1 that stays free when the server has closed. */
+/** Listens on a port of 127.0.0.1 that the system gives to nobody else after the server has closed. */
 export async function listenOnLastingPort (server: Server): Promise<void> {
   for (;;) {
     try {
@@ -20,7 +20,7 @@ export async function listenOnLastingPort (server: Server): Promise<void> {
   }
 }
 
-/** Such a port, on which nothing listens. */
+/** A port on which nothing listens, and which the system gives to nobody. */
 export async function closedPort (): Promise<number> {
   const server = createServer()
   await listenOnLastingPort(server)

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Makes a self-signed certificate for localhost with the openssl command. */
+/** Creates a self-signed certificate for localhost with the openssl command. */
 export function makeCertificate (folder: string, name: string, days = 2): { cert: string, key: string, pem: string } {
   const cert = join(folder, `${name}.crt`)
   const key = join(folder, `${name}.key`)

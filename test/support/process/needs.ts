@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 
 /**
- * The options of tests that need what a machine may lack. If it is missing, they are skipped and say so; with
- * REQUIRE_ALL=1, as in CI, they run, and fail.
- * @param missing what is missing, and how to get it; undefined if it is there
+ * The options of tests that need something a machine may lack. If it is missing, the tests are skipped with a reason;
+ * with REQUIRE_ALL=1, as in CI, they run, and fail.
+ * @param missing what is missing, and how to get it; undefined if nothing is
  */
 export function needs (missing: string | undefined): { skip: string | false } {
   return { skip: missing !== undefined && process.env.REQUIRE_ALL !== '1' && missing }

@@ -15,7 +15,7 @@ export const withNginx = needsProgram('nginx', 'nginx-light')
 
 /**
  * Starts nginx with docs/deploy/nginx.conf in front of two services.
- * @param servers two addresses, as `server` of an upstream takes them: `host:port` or `unix:/path`
+ * @param servers two addresses in the form of an upstream's `server`: `host:port` or `unix:/path`
  * @returns its URL
  */
 export async function startNginx (t: Test, servers: readonly [string, string]): Promise<string> {

@@ -1,9 +1,9 @@
-// A disk that loses at a power cut what was not synced, and a record of what came in which order. Preloaded, it looks at
-// the files below POWER_FOLDER, without the -shm, which is recreated after a crash. With
-//   POWER_TRACE    each write, sync and answer is appended to that file, with the words in it that begin with "proof-";
-//   POWER_CUT_AT   the power is cut before that operation on the files, counted from 1: what was not synced is taken back,
-//                  and the process is gone;
-//   POWER_LIES     syncs say that they succeeded, and do nothing: with such a disk a proof has to fail.
+// A library to preload, which simulates a power cut: all that was not synced is lost. It watches the files below
+// POWER_FOLDER, except the -shm, which is recreated after a crash. Variables:
+//   POWER_TRACE    each write, sync and answer is appended to this file, with the words in it that begin with "proof-";
+//   POWER_CUT_AT   the power is cut before this operation on the files, counted from 1: changes that were not synced are
+//                  undone, and the process exits;
+//   POWER_LIES     syncs report success, but do nothing: with such a disk the tests must fail.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-// What it takes to undo a change: bytes that were overwritten or cut off, the size before, or that there was no file.
+// How to undo a change: bytes that were overwritten or cut off, the size before, or whether the file was created.
 struct change { struct change *older; char path[PATH_MAX]; int created; off_t at, size; size_t length; char *bytes; };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,7 +32,7 @@ static ssize_t real_pwrite (int fd, const void *bytes, size_t count, off_t at) {
 static int real_open (const char *path, int flags) { REAL(open); return real(path, flags); }
 static int real_ftruncate (int fd, off_t size) { REAL(ftruncate); return real(fd, size); }
 
-// Whether a descriptor is one of the files, or a folder of theirs.
+// Whether a descriptor is of a watched file or folder.
 static int is_ours (int fd, char *path) {
   const char *folder = getenv("POWER_FOLDER");
   char link[64];
@@ -94,14 +94,14 @@ static void remember (int fd, const char *path, off_t at, size_t length) {
   if (at < now.st_size) {
     change->length = at + (off_t) length > now.st_size ? (size_t) (now.st_size - at) : length;
     change->bytes = malloc(change->length);
-    // By this descriptor: to close another of the same file would release the locks of SQLite.
+    // By this descriptor: closing another one of the same file would release SQLite's locks.
     if (pread(fd, change->bytes, change->length, at) < 0) abort();
   }
   change->older = newest;
   newest = change;
 }
 
-// Forgets the changes that are on the disk now: of a file, or what was made in a folder.
+// Forgets the changes that are on disk now: those of a file, or the files created in a folder.
 static void synced (const char *path, int is_folder) {
   for (struct change **place = &newest; *place != NULL;) {
     struct change *change = *place;

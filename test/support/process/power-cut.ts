@@ -9,8 +9,8 @@ type Test = Parameters<typeof testFolder>[0]
 interface PoweredRun { clients: PlantClients, program: Program, path: string, trace: string[] }
 
 /**
- * The service under load on a disk as `power-cut.c` makes it, until the power is cut or the time is over.
- * @param env of its variables
+ * Runs the service under load on the disk that `power-cut.c` simulates, until the power is cut or the time is over.
+ * @param env variables of the service and of `power-cut.c`
  */
 export async function runPowered (t: Test, env: Record<string, string>, ms: number): Promise<PoweredRun> {
   const folder = testFolder(t)

@@ -19,11 +19,11 @@ interface ProgramOptions {
   detached?: boolean
   /** Arguments of Node. */
   preload?: string[]
-  /** Whether tap counts its coverage: that takes half a second more for each process. */
+  /** Whether its coverage is measured, which takes half a second more. */
   counted?: boolean
 }
 
-/** A process of the program, with nothing of the environment that could be a variable of its own. */
+/** A process of the program, which inherits no variable but PATH. */
 export class Program {
   readonly child: ChildProcess
   readonly ended: Promise<Ended>
@@ -37,7 +37,7 @@ export class Program {
   ) {
     const variables = Object.entries({ PATH: process.env.PATH, ...env }).filter(([, value]) => value !== undefined)
     const command = [process.execPath, ...preload, program, ...args]
-    // tap adds its own variables to any environment, and a hook that makes some signals deadly; env(1) takes them away.
+    // tap adds variables to any environment, and so a hook that makes some signals fatal; env(1) removes them.
     const bare = ['-i', ...variables.map(([name, value]) => `${name}=${value}`), ...command]
     this.child = spawn(counted ? process.execPath : 'env', counted ? command.slice(1) : bare, {
       env: Object.fromEntries(variables), stdio: ['ignore', 'pipe', 'pipe'], detached
@@ -51,12 +51,12 @@ export class Program {
     return this.child.pid as number
   }
 
-  /** The log's lines so far. */
+  /** The lines of the log so far. */
   get log (): Record<string, unknown>[] {
     return this.stdout.split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line))
   }
 
-  /** Resolves with the first log line that has the text, also one to come. */
+  /** Resolves with the first log line that contains the text, or with the one numbered `times`; waits for it. */
   async logged (text: string, times = 1, timeout = 20_000): Promise<Record<string, unknown>> {
     for (const start = performance.now(); performance.now() - start < timeout;) {
       const lines = this.log.filter(({ msg }) => String(msg).includes(text))
@@ -82,7 +82,7 @@ interface Test {
   teardown: (end: () => unknown) => unknown
 }
 
-/** A folder that goes with the test. */
+/** A temporary folder, removed after the test. */
 export function testFolder (t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-test-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
@@ -109,7 +109,7 @@ export async function startService (
   return Object.assign(service, { folder, address: await service.ready() })
 }
 
-/** Runs the program to its end. */
+/** Runs the program until it exits. */
 export async function run (
   args: readonly string[], env: NodeJS.ProcessEnv, options: ProgramOptions = {}
 ): Promise<Ended> {

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
 
-/** A file of the project. The tests run in its root, and compiled: beside them is nothing but code. */
+/** A file of the project: the tests run in its root. Their compiled code in `build` has no other files beside it. */
 export const projectFile = (path: string): string => resolve(path)
 
 /**
- * The program, as `npm run compile` compiled it with the tests; `PLANT_STORE_MAIN` names another, for example one that
- * was built.
+ * The program that `npm run compile` compiled with the tests; `PLANT_STORE_MAIN` names another one, for example that of
+ * `npm run build`.
  */
 export const program = process.env.PLANT_STORE_MAIN ?? projectFile('build/src/service/main.js')
 
-/** The folder of the package that was compiled with the tests: in it and below, `plant-store` is found by its name. */
+/** The package that was compiled with the tests: code in this folder can import `plant-store` by its name. */
 export const compiledPackage = projectFile('build')

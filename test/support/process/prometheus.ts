@@ -20,7 +20,7 @@ export interface Sample {
 export interface Prometheus {
   /** Evaluates an expression now. */
   query: (expression: string) => Promise<Sample[]>
-  /** The rules it has loaded, by name, with what their last evaluation said. */
+  /** The loaded rules, by name, with the result of their last evaluation. */
   rules: () => Promise<Map<string, { health: string, lastError?: string }>>
 }
 

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { needs } from './needs.js'
 
-/** The options of tests that need it. */
+/** The options of tests that need a small disk. */
 export const withSmallDisk = needs(fault())
 
 /**
  * Mounts a file system of that size on a folder, until the end of the test.
- * @param size as mount(8) takes it, for example `3m`
- * @returns what changes the size
+ * @param size in the form of mount(8), for example `3m`
+ * @returns a function that changes the size
  */
 export function mountSmallDisk (t: Test, folder: string, size: string): (size: string) => void {
   asRoot('mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder)

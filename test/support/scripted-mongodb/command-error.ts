@@ -1,6 +1,6 @@
 import type { Document } from 'bson'
 
-/** What a failed command is answered with. */
+/** What the answer to a failed command says. */
 export interface Failure {
   readonly code: number
   readonly message?: string
@@ -18,7 +18,7 @@ export class CommandError extends Error implements Failure {
     this.labels = labels
   }
 
-  /** The answer, in the shape that the server gives it. */
+  /** The answer, as a real server sends it. */
   toAnswer (): Document {
     const { code, labels, message } = this
     return { ok: 0, errmsg: message, code, ...(labels.length > 0 && { errorLabels: labels }) }

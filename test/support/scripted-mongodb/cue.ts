@@ -8,23 +8,23 @@ export interface WriteFault extends Failure {
   readonly stored: boolean
 }
 
-/** How a cue changes the execution of a command. */
-export interface Manner {
+/** What a cue changes in the execution of a command. */
+export interface Overrides {
   /** False: the primary stores it, but does not replicate it; a majority write fails at once. */
   readonly replicated?: boolean
   /** The failure of the document at this index, if any. */
   readonly fault?: (index: number) => WriteFault | undefined
 }
 
-/** What a cue can see and do besides answering. */
-export interface Scene {
+/** What a cue can use besides the usual execution. */
+export interface CueContext {
   readonly request: Request
   /** The server that received the request. */
   readonly member: Member
   /** Closes the connection. */
-  readonly hangUp: () => void
+  readonly closeConnection: () => void
   /** Sends half of the answer, then closes the connection. */
-  readonly cutShort: (answer: Document) => void
+  readonly sendHalf: (answer: Document) => void
   readonly wait: (ms: number) => Promise<void>
 }
 
@@ -32,7 +32,7 @@ export interface Scene {
 export type Answer = Document | undefined
 
 /** Executes the command, each time it is called, and returns the answer of a healthy server. */
-export type Perform = (manner?: Manner) => Promise<Answer>
+export type Execute = (overrides?: Overrides) => Promise<Answer>
 
-/** What the server does instead of simply performing and answering one command. */
-export type Cue = (scene: Scene, perform: Perform) => Answer | Promise<Answer>
+/** What the server does instead of only executing and answering one command. */
+export type Cue = (context: CueContext, execute: Execute) => Answer | Promise<Answer>

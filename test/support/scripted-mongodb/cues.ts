@@ -1,5 +1,5 @@
 import { CommandError, type Failure } from './command-error.js'
-import type { Answer, Cue, Manner, Scene } from './cue.js'
+import type { Answer, Cue, Overrides, CueContext } from './cue.js'
 import type { StepDownOptions } from './deployment.js'
 
 /** The command is neither executed nor answered; the connection stays open. */
@@ -9,47 +9,47 @@ export function hang (): Cue {
 
 /** Stored, but the answer never arrives; the connection stays open. */
 export function loseReply (): Cue {
-  return async (_scene, perform) => {
-    await perform()
+  return async (_context, execute) => {
+    await execute()
     return undefined
   }
 }
 
 /** The connection closes before anything is stored. */
 export function closeBeforeStoring (): Cue {
-  return scene => close(scene)
+  return context => close(context)
 }
 
 /** Stored, and the connection closes without an answer. */
 export function closeAfterStoring (): Cue {
-  return async (scene, perform) => {
-    await perform()
-    return close(scene)
+  return async (context, execute) => {
+    await execute()
+    return close(context)
   }
 }
 
 /** Stored, and the connection closes in the middle of the answer. */
 export function closeWithinReply (): Cue {
-  return async (scene, perform) => {
-    const answer = await perform()
-    if (answer !== undefined) scene.cutShort(answer)
+  return async (context, execute) => {
+    const answer = await execute()
+    if (answer !== undefined) context.sendHalf(answer)
     return undefined
   }
 }
 
 /** Delays the next cue of `inOrder`, or the execution. */
 export function delay (ms: number): Cue {
-  return async (scene, perform) => {
-    await scene.wait(ms)
-    return await perform()
+  return async (context, execute) => {
+    await context.wait(ms)
+    return await execute()
   }
 }
 
 /** Stored at once, answered later. */
 export function delayReply (ms: number): Cue {
-  return async (scene, perform) => {
-    const usual = await perform()
-    await scene.wait(ms)
+  return async (context, execute) => {
+    const usual = await execute()
+    await context.wait(ms)
     return usual
   }
 }
@@ -59,15 +59,15 @@ export function delayReply (ms: number): Cue {
  * such a write: write concern error 64 if the majority was requested.
  */
 export function unreplicated (): Cue {
-  return (_scene, perform) => perform({ replicated: false })
+  return (_context, execute) => execute({ replicated: false })
 }
 
 /** The whole command fails with this code and these labels; nothing is stored or, if `stored`, everything. */
 export function answer (
   { stored = false, replicated = true, ...failure }: Failure & { stored?: boolean, replicated?: boolean }
 ): Cue {
-  return async ({ member }, perform) => {
-    if (stored) await perform({ replicated })
+  return async ({ member }, execute) => {
+    if (stored) await execute({ replicated })
     return member.failed(new CommandError(failure))
   }
 }
@@ -76,13 +76,13 @@ export function answer (
 export function writeErrors (
   { at, stored = false, ...failure }: Failure & { at: readonly number[], stored?: boolean }
 ): Cue {
-  return (_scene, perform) => perform({ fault: index => at.includes(index) ? { ...failure, stored } : undefined })
+  return (_context, execute) => execute({ fault: index => at.includes(index) ? { ...failure, stored } : undefined })
 }
 
 /** Stored and answered with a write concern error; unless `majority`, a later rollback removes it. */
 export function writeConcernError ({ code, message = 'scripted', majority = false }: Failure & { majority?: boolean }): Cue {
-  return async (_scene, perform) => {
-    const usual = await perform({ replicated: majority })
+  return async (_context, execute) => {
+    const usual = await execute({ replicated: majority })
     if (usual === undefined) return undefined
     return { ...usual, writeConcernError: { code, errmsg: message, errInfo: { writeConcern: { w: 'majority' } } } }
   }
@@ -96,9 +96,9 @@ export function shardFailure (
   { code = 6, from = 0, storedFirst = 0 }: { code?: number, from?: number, storedFirst?: number } = {}
 ): Cue {
   const message = 'Write results unavailable from shard.example:27018 :: caused by :: connection closed'
-  const fault: NonNullable<Manner['fault']> = index =>
+  const fault: NonNullable<Overrides['fault']> = index =>
     index < from ? undefined : { code, message, stored: index < from + storedFirst }
-  return (_scene, perform) => perform({ fault })
+  return (_context, execute) => execute({ fault })
 }
 
 /**
@@ -106,27 +106,27 @@ export function shardFailure (
  * client gets error 11602 or, with `closeConnections`, a closed connection. Options as for `ScriptedMongo.stepDown`.
  */
 export function stepDown ({ stored = false, ...options }: StepDownOptions & { stored?: boolean } = {}): Cue {
-  return async ({ member, request }, perform) => {
-    if (stored) await perform({ replicated: false })
+  return async ({ member, request }, execute) => {
+    if (stored) await execute({ replicated: false })
     member.deployment.stepDown(options)
     const labels = request.body['txnNumber'] === undefined ? [] : ['RetryableWriteError']
     return member.failed(new CommandError({ code: 11602, labels, message: 'operation was interrupted' }))
   }
 }
 
-/** Several cues for one command: each one performs the next, the last one the command. */
+/** Several cues for one command: each executes the next, and the last one the command. */
 export function inOrder (...cues: readonly Cue[]): Cue {
-  return (scene, perform) => {
-    const from = (place: number, sofar: Manner): Answer | Promise<Answer> => {
+  return (context, execute) => {
+    const from = (place: number, soFar: Overrides): Answer | Promise<Answer> => {
       const cue = cues[place]
       return cue === undefined
-        ? perform(sofar)
-        : cue(scene, async manner => await from(place + 1, { ...sofar, ...manner }))
+        ? execute(soFar)
+        : cue(context, async overrides => await from(place + 1, { ...soFar, ...overrides }))
     }
     return from(0, {})
   }
 }
 
-function close (scene: Scene): undefined {
-  scene.hangUp()
+function close (context: CueContext): undefined {
+  context.closeConnection()
 }

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson'
 import { Member } from './member.js'
 import { Memory } from './memory.js'
-import { Prompter } from './prompter.js'
+import { CueQueues } from './cue-queues.js'
 import { Replication } from './replication.js'
 import { Waits } from './waits.js'
 
@@ -24,10 +24,10 @@ export class Deployment {
   readonly members: readonly Member[]
   readonly memory = new Memory()
   readonly replication = new Replication(this.memory)
-  readonly prompter = new Prompter()
+  readonly cues = new CueQueues()
   readonly waits = new Waits()
-  /** Milliseconds by which every answer is late. */
-  lateness = 0
+  /** Milliseconds by which every answer is delayed. */
+  answerDelayMs = 0
   #primary: Member | undefined
   #former: Member
   #term = 1
@@ -49,7 +49,7 @@ export class Deployment {
     return new ObjectId('7fffffff' + this.#term.toString(16).padStart(16, '0'))
   }
 
-  /** The primary ceases to be one; resolves when another one is elected. */
+  /** The primary steps down; resolves when another member is elected. */
   async stepDown ({ electAfter = 0, rollBack = false, closeConnections = false }: StepDownOptions): Promise<void> {
     const old = this.#former
     this.#election ??= this.#awaitElection(electAfter, rollBack)
@@ -69,14 +69,14 @@ export class Deployment {
     this.#become(elected)
   }
 
-  /** The next healthy member after the last primary, itself excepted. */
+  /** The next healthy member other than the last primary. */
   get #candidate (): Member | undefined {
     const after = this.members.indexOf(this.#former) + 1
     return [...this.members.slice(after), ...this.members.slice(0, after - 1)].find(member => member.isHealthy)
   }
 
-  /** Whether an election is still needed: not after close, nor if there is a primary by now. */
-  get #isOpen (): boolean {
+  /** Whether an election is still needed: not after `close`, nor once there is a primary. */
+  get #needsElection (): boolean {
     return !this.waits.areOver && this.#primary === undefined
   }
 
@@ -86,8 +86,8 @@ export class Deployment {
     this.replication.interrupt()
     try {
       await this.waits.for(electAfter)
-      while (this.#isOpen && this.#candidate === undefined) await this.waits.for(10)
-      if (this.#isOpen) this.elect(rollBack)
+      while (this.#needsElection && this.#candidate === undefined) await this.waits.for(10)
+      if (this.#needsElection) this.elect(rollBack)
     } finally {
       this.#election = undefined
     }

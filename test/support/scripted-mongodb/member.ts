@@ -14,7 +14,7 @@ const STATE_CHANGES = new Set([91, 189, 10107, 11600, 11602, 13435, 13436])
 export class Member {
   readonly deployment: Deployment
   readonly cursors = new Cursors()
-  /** Another one after each stop, as each process has its own. */
+  /** Replaced at each stop, since each process has its own. */
   topologyVersion = new TopologyVersion()
   readonly #connections = new Set<Connection>()
   #server: Server | undefined
@@ -38,7 +38,7 @@ export class Member {
     return this.#server !== undefined && !this.#hung
   }
 
-  /** Listens, and after a stop does so on the same port again. */
+  /** Listens; after a stop, on the same port again. */
   async start (): Promise<void> {
     if (this.#server !== undefined) return
     const server = this.#server = createServer({ noDelay: true }, socket => {
@@ -80,7 +80,7 @@ export class Member {
     const held = this.#held
     this.#hung = false
     this.#held = []
-    if (!forget) for (const goOn of held) goOn()
+    if (!forget) for (const resolve of held) resolve()
   }
 
   /**
@@ -92,8 +92,8 @@ export class Member {
     return { ...error.toAnswer(), ...(changesState && { topologyVersion: this.topologyVersion.toDocument() }) }
   }
 
-  /** Resolves at once, or when the member no longer hangs. */
-  async awake (): Promise<void> {
+  /** Resolves once the member does not hang. */
+  async resumed (): Promise<void> {
     while (this.#hung) await new Promise<void>(resolve => { this.#held.push(resolve) })
   }
 }

@@ -10,9 +10,9 @@ export interface Stored {
 }
 
 /**
- * What the deployment holds. The members of a replica set share one memory: its primary sees all of it, its
+ * The documents of a deployment. The members of a replica set share one memory: the primary sees all of it, the
  * secondaries see what is majority-committed. As in an oplog, the committed writes are a prefix of all writes: a
- * commit takes along every write before it, and a rollback takes back all that came after it.
+ * commit includes every write before it, and a rollback undoes every write that is not committed.
  */
 export class Memory {
   readonly #collections = new Map<string, Map<IdKey, Stored>>()
@@ -23,7 +23,7 @@ export class Memory {
     return [...this.#collections.keys()]
   }
 
-  /** The documents of a collection by their id; made when it is missing. */
+  /** The documents of a collection by their id; an unknown collection is created. */
   collection (namespace: string): Map<IdKey, Stored> {
     let collection = this.#collections.get(namespace)
     if (collection === undefined) this.#collections.set(namespace, collection = new Map())

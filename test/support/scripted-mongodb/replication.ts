@@ -1,6 +1,6 @@
 import type { Memory } from './memory.js'
 
-/** The way from the primary to its secondaries: immediate, unless paused, and then a majority write waits for it. */
+/** Replication from the primary to its secondaries: immediate, unless paused; then majority writes wait for it. */
 export class Replication {
   readonly #memory: Memory
   readonly #waiting = new Set<(replicated: boolean) => void>()
@@ -27,11 +27,11 @@ export class Replication {
 
   /** Rolls back all writes that are not majority-committed. */
   rollBack (): void {
-    this.interrupt() // else a write that waits would be acknowledged when replication resumes
+    this.interrupt() // otherwise a waiting write would be acknowledged when replication resumes
     this.#memory.rollBack()
   }
 
-  /** The primary stepped down: the outcome of every waiting majority write is open. */
+  /** The primary stepped down: the outcome of every waiting majority write is unknown. */
   interrupt (): void {
     this.#settle(false)
   }

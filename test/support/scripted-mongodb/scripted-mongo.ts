@@ -10,8 +10,8 @@ export interface StoredPlant {
 }
 
 /**
- * A MongoDB for tests: real drivers connect to it, and on cue it fails in all the ways in which the real one does.
- * It never lies of itself: what it acknowledges with `w: 'majority'` no failover takes away.
+ * A MongoDB for tests: real drivers connect to it, and on cue it fails in the ways in which a real one does. Without a
+ * cue it is reliable: no failover takes away what it acknowledged with `w: 'majority'`.
  *
  * ```ts
  * const mongo = await ScriptedMongo.start(t, { as: 'replica set' })
@@ -24,7 +24,7 @@ export interface StoredPlant {
 export class ScriptedMongo {
   readonly #deployment: Deployment
 
-  /** Starts one that ends with the test; without a test, end it by `close()`. */
+  /** Starts one that is closed after the test; without a test, call `close()`. */
   static async start (
     t: { teardown: (end: () => Promise<void>) => unknown } | undefined,
     { as = 'replica set' }: { as?: Kind } = {}
@@ -44,13 +44,13 @@ export class ScriptedMongo {
     return this.urlOf('')
   }
 
-  /** The same, with a database. */
+  /** The connection string of a database. */
   urlOf (database: string): string {
     const hosts = this.members.map(({ address }) => address).join(',')
     return `mongodb://${hosts}/${database}${this.#deployment.kind === 'replica set' ? '?replicaSet=rs0' : ''}`
   }
 
-  /** Its servers: each can be stopped, started, hung and resumed by itself. */
+  /** Its servers: each can be stopped, started, hung and resumed separately. */
   get members (): readonly Member[] {
     return this.#deployment.members
   }
@@ -60,15 +60,15 @@ export class ScriptedMongo {
     return this.#deployment.primary
   }
 
-  /** The next such command (or the next `times`) meets this cue; cues for one command wait for each other. */
+  /** Plays a cue for the next such command, or the next `times`; cues for the same command are played in order. */
   on (command: string, cue: Cue, { times = 1 } = {}): this {
-    this.#deployment.prompter.add(command, cue, times)
+    this.#deployment.cues.add(command, cue, times)
     return this
   }
 
   /** Drops the cues that have not been played. */
   clearCues (): void {
-    this.#deployment.prompter.clear()
+    this.#deployment.cues.clear()
   }
 
   /** The plants of all databases, by id: everything that is stored. */
@@ -76,7 +76,7 @@ export class ScriptedMongo {
     return this.#plants(() => true)
   }
 
-  /** Those of them that no failover can take away. */
+  /** The plants that are majority-committed, so that no failover can take them away. */
   majority (): Map<bigint, StoredPlant> {
     return this.#plants(state => state === 'majority')
   }
@@ -86,7 +86,7 @@ export class ScriptedMongo {
     await this.#deployment.stepDown(options)
   }
 
-  /** Another member becomes primary at once: after the primary was stopped or hung, for instance. */
+  /** Makes another member the primary at once, for example after the primary was stopped or hung. */
   elect ({ rollBack = false } = {}): void {
     this.#deployment.elect(rollBack)
   }
@@ -117,20 +117,20 @@ export class ScriptedMongo {
 
   /** Delays every answer from now on; 0 ends the delay. */
   delayAnswers (ms: number): void {
-    this.#deployment.lateness = ms
+    this.#deployment.answerDelayMs = ms
   }
 
-  /** Every connection closes; new ones are taken. */
+  /** Closes every connection; new ones are accepted. */
   disconnect (): void {
     for (const member of this.members) member.disconnect()
   }
 
-  /** Every process dies: connections close and are refused. What is stored stays. */
+  /** Every process dies: connections close and are refused. Stored documents remain. */
   async stop (): Promise<void> {
     await Promise.all(this.members.map(async member => { await member.stop() }))
   }
 
-  /** Those that are stopped come back, on the same ports. */
+  /** Starts the stopped members again, on the same ports. */
   async start (): Promise<void> {
     await Promise.all(this.members.map(async member => { await member.start() }))
   }

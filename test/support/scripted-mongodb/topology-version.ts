@@ -15,7 +15,7 @@ export class TopologyVersion {
     for (const notify of this.#watchers) notify()
   }
 
-  /** Resolves as soon as this is another version than the one seen, at the latest after `ms`, or when `gone`. */
+  /** Resolves once the version differs from the one seen, after `ms` at the latest, or when `gone` is aborted. */
   async changed (seen: Document, ms: number, gone: AbortSignal): Promise<void> {
     const known = this.#processId.equals(seen['processId']) && Number(seen['counter']) === this.#counter
     if (!known || gone.aborted) return

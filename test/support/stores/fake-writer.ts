@@ -8,7 +8,7 @@ interface WrittenBatch {
   readonly deadline: number
   /** When it was written. */
   readonly at: number
-  /** Ends the write: with a result for each plant, the same for all, or a failure of the whole batch. */
+  /** Completes the write: with a result for each plant, or with one for all. */
   readonly answer: (results: readonly WriteResult[] | WriteResult) => void
 }
 
@@ -45,14 +45,14 @@ export class FakeWriter implements BatchWriter {
 
 export type Outcome = string | Error
 
-/** Writes that are shared, on a clock and with a writer that the test controls. */
+/** Batched writes, with a clock and a writer that the test controls. */
 export function sharedWrites (maxInFlight = 1) {
   const clock = new VirtualClock()
   const writer = new FakeWriter(clock, maxInFlight)
   const writes = new SharedWrites(writer, clock, () => 1)
   const outcomes = new Map<number, Outcome>()
 
-  /** Creates plants; what became of each is in `outcomes` by its id, and the failures are errors. */
+  /** Creates plants; `outcomes` has each outcome by the plant's id, a failure as an error. */
   function create (ids: readonly number[], timeoutMs = 5_000, name?: string): void {
     for (const id of ids) {
       writes.create({ id: BigInt(id), name: name ?? `plant ${id}` }, clock.now() + timeoutMs)
@@ -68,7 +68,7 @@ export function notStored (message = 'away', permanent = false): PlantNotStored 
   return new PlantNotStored(message, { permanent })
 }
 
-/** The numbers from 1 on, so many of them. */
+/** Consecutive numbers, from 1 by default. */
 export function numbers (count: number, first = 1): number[] {
   return Array.from({ length: count }, (_, place) => first + place)
 }

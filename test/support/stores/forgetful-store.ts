@@ -1,6 +1,6 @@
 import type { NewPlant, PlantStore } from '../../../src/stores/plant-store.js'
 
-/** A store for tests that look at something else: it says «stored», and keeps no more than a list. */
+/** A store for tests of something else: it answers `stored` to everything, and lists the plants. */
 export function forgetfulStore (): PlantStore & { plants: NewPlant[] } {
   const plants: NewPlant[] = []
   return {

@@ -11,16 +11,16 @@ import { closedPort } from '../process/lasting-port.js'
 /** The MongoDB of a test file, or why it has none. */
 export type MongodbForTests = { url: string, missing?: never } | { url?: never, missing: string }
 
-const DOWNLOAD_TIME = 20_000
-const START_TIME = 20_000
-const LONGEST_RUN = 600_000
+const DOWNLOAD_TIMEOUT_MS = 20_000
+const START_TIMEOUT_MS = 20_000
+const LONGEST_RUN_MS = 600_000
 
 let found: Promise<MongodbForTests> | undefined
 
 /**
- * The MongoDB that the tests of this file use, the first of these that there is: the one of MONGODB_URL; a `mongod` on
- * the PATH; one that `mongodb-memory-server-core` downloads, unless CI or NO_MONGODB_DOWNLOAD is set. The last two are
- * started on a free port with an empty folder, and end with the file.
+ * The MongoDB that the tests of this file use, the first of these that is available: the one of MONGODB_URL; a `mongod`
+ * on the PATH; one that `mongodb-memory-server-core` downloads, unless CI or NO_MONGODB_DOWNLOAD is set. The last two
+ * are started on a free port with an empty folder, and stopped after the file.
  */
 export function mongodb (): Promise<MongodbForTests> {
   found ??= findMongodb()
@@ -49,28 +49,28 @@ function isExecutable (path: string): boolean {
 }
 
 /**
- * The path of a downloaded `mongod`. All files of one tap run share one try, as a try without a network takes seconds:
- * the first one leaves its outcome in a file named for the run, which is its parent process.
+ * The path of a downloaded `mongod`. All test files of one tap run share one attempt, since it takes seconds without a
+ * network: the first one writes its outcome to a file named after the parent process, which is the run.
  */
 async function downloadedOnce (): Promise<string | undefined> {
   if (process.env.NO_MONGODB_DOWNLOAD === '1' || (process.env.CI ?? '') !== '') return undefined
   const outcome = join(tmpdir(), `plant-store-mongodb-${process.ppid}`)
-  // The file of an earlier run with the same process id.
-  if (Date.now() - (statSync(outcome, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > LONGEST_RUN) {
+  // It may be of an earlier run with the same process id.
+  if (Date.now() - (statSync(outcome, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > LONGEST_RUN_MS) {
     rmSync(outcome, { force: true })
   }
   try {
     writeFileSync(outcome, '', { flag: 'wx' })
   } catch {
-    return outcomeOfTheFirst(outcome)
+    return awaitOutcome(outcome)
   }
   const path = await download()
   writeFileSync(outcome, `${path ?? 'none'}\n`)
   return path
 }
 
-async function outcomeOfTheFirst (outcome: string): Promise<string | undefined> {
-  for (let waited = 0; waited <= DOWNLOAD_TIME; waited += 100) {
+async function awaitOutcome (outcome: string): Promise<string | undefined> {
+  for (let waited = 0; waited <= DOWNLOAD_TIMEOUT_MS; waited += 100) {
     const text = readFileSync(outcome, 'utf8').trim()
     if (text !== '') return text === 'none' ? undefined : text
     await sleep(100)
@@ -78,13 +78,13 @@ async function outcomeOfTheFirst (outcome: string): Promise<string | undefined> 
   return undefined
 }
 
-/** In a process of its own, which can be ended, and whose noise on standard error can be left unheard. */
+/** Downloads in a process of its own, so that it can be killed and its standard error ignored. */
 async function download (): Promise<string | undefined> {
   const script = `
     const { MongoBinary } = await import('mongodb-memory-server-core')
     process.stdout.write(await MongoBinary.getPath({ downloadDir: process.argv[1] }))`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script, join(tmpdir(), 'plant-store-mongod')], {
-    stdio: ['ignore', 'pipe', 'ignore'], timeout: DOWNLOAD_TIME, killSignal: 'SIGKILL', env: { ...process.env, NODE_OPTIONS: '' }
+    stdio: ['ignore', 'pipe', 'ignore'], timeout: DOWNLOAD_TIMEOUT_MS, killSignal: 'SIGKILL', env: { ...process.env, NODE_OPTIONS: '' }
   })
   let path = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => { path += text })
@@ -101,7 +101,7 @@ async function start (program: string): Promise<string> {
     rmSync(folder, { recursive: true, force: true })
   })
   const url = `mongodb://127.0.0.1:${port}/`
-  const client = new MongoClient(url, { serverSelectionTimeoutMS: START_TIME })
+  const client = new MongoClient(url, { serverSelectionTimeoutMS: START_TIMEOUT_MS })
   await client.db('admin').command({ ping: 1 }).finally(() => client.close())
   return url
 }

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { MongoClient } from 'mongodb'
 
 /**
- * A database with a random name in a MongoDB that may hold other data. All writes of tests to a MongoDB that was not
- * started for one test go through this class, and no other database is touched.
+ * A database with a random name in a MongoDB that may hold other data. Tests write to a MongoDB that they did not start
+ * only through this class, so that no other database is touched.
  */
 export class OwnDatabase {
   readonly name = `plant_store_test_${randomBytes(6).toString('hex')}`
-  /** Of this database, with the rights of the server's URL. */
+  /** The URL of this database, with the credentials of the server's URL. */
   readonly url: string
   readonly client: MongoClient
 
@@ -17,7 +17,7 @@ export class OwnDatabase {
     this.client = new MongoClient(this.url)
   }
 
-  /** All that is stored in its collection `plants`: whole documents, by id. */
+  /** The contents of its collection `plants`: whole documents, by id. */
   async plants (): Promise<Map<bigint, Record<string, unknown>>> {
     const documents = await this.client.db().collection('plants').find({}, { useBigInt64: true }).toArray()
     return new Map(documents.map(({ _id, ...plant }) => [BigInt(String(_id)), plant]))
@@ -29,12 +29,12 @@ export class OwnDatabase {
   }
 }
 
-/** A connection string for one database of the MongoDB at a URL, with the rights that the URL has. */
+/** The URL with another database, and the same credentials. */
 function urlOfDatabase (url: string, database: string): string {
   const [, start = '', credentials = '', hosts = '', path = '', query = ''] =
     /^(mongodb(?:\+srv)?:\/\/)([^@/]*@)?([^/?]*)\/?([^?]*)\??(.*)$/.exec(url) ?? []
   const options = new URLSearchParams(query)
-  // Otherwise the database would also be the one that knows the user.
+  // Otherwise the user would be looked up in the new database.
   if (credentials !== '' && !options.has('authSource')) options.set('authSource', path === '' ? 'admin' : path)
   return `${start}${credentials}${hosts}/${database}?${options}`
 }

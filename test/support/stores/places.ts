@@ -9,11 +9,11 @@ import { OwnDatabase } from './own-database.js'
 import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from './sqlite-file.js'
 
-/** A place for plants of one test, empty before it and removed after it. */
+/** Storage for the plants of one test, empty before it and removed after it. */
 export interface Place {
-  /** A store at this place; not open yet, closed after the test. */
+  /** A new store on this storage; not open yet, closed after the test. */
   store: () => PlantStore
-  /** All that is stored there, as another program sees it: whole rows or documents, by id. */
+  /** What is stored, as another program sees it: whole rows or documents, by id. */
   stored: () => Promise<Map<bigint, Record<string, unknown>>>
 }
 
@@ -38,7 +38,7 @@ export async function mongoPlace (t: Test): Promise<Place & { url: string }> {
   return { url, store: () => closedAfter(t, mongoPlantStore({ url })), stored: () => database.plants() }
 }
 
-/** A scripted MongoDB of the test's own: there is always one. */
+/** A scripted MongoDB of the test's own, which is always available. */
 export async function scriptedPlace (t: Test): Promise<Place> {
   const mongo = await ScriptedMongo.start(t)
   return {
@@ -47,7 +47,7 @@ export async function scriptedPlace (t: Test): Promise<Place> {
   }
 }
 
-/** Runs a suite on both stores; on MongoDB if there is one. */
+/** Runs a suite on both stores; on MongoDB only if one is available. */
 export async function onBothStores (t: Test, suite: (t: Test, newPlace: NewPlace) => void): Promise<void> {
   t.test('on SQLite', async t => suite(t, sqlitePlace))
   const { missing } = await mongodb()

@@ -39,7 +39,7 @@ export function mongodOnPath (): string | undefined {
   })
 }
 
-/** Three real members on free ports, with empty folders, that end with the test. */
+/** Three real members on free ports, with empty folders, that are killed after the test. */
 export class ReplicaSet {
   readonly #mongod: string
   readonly #members: Member[]
@@ -82,7 +82,7 @@ export class ReplicaSet {
     return `mongodb://${this.#members.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${database}?replicaSet=rs0`
   }
 
-  /** The member that takes writes, waited for. */
+  /** Resolves with the member that takes writes, once there is one. */
   async primary (): Promise<Member> {
     for (const end = performance.now() + START_MS; performance.now() < end; await sleep(100)) {
       for (const member of this.#members) {
@@ -94,7 +94,7 @@ export class ReplicaSet {
     throw new Error('the replica set has no primary')
   }
 
-  /** Makes this command of the service fail, on the member that is the primary now. */
+  /** Makes a command of the service fail on the member that is the primary now. */
   async failCommand (command: string, data: FailCommand, times: number | 'always'): Promise<void> {
     const { client } = await this.primary()
     await client.db('admin').command({
@@ -104,7 +104,7 @@ export class ReplicaSet {
     })
   }
 
-  /** The secondaries hear of no write, or again. */
+  /** Stops replication to the secondaries, or resumes it. */
   async stopReplication (stop: boolean): Promise<void> {
     const primary = await this.primary()
     for (const { client, port } of this.#members) {
@@ -117,12 +117,12 @@ export class ReplicaSet {
     await client.db('admin').command({ replSetStepDown: 5, force: true }).catch(() => {})
   }
 
-  /** The process of the primary dies at once. */
+  /** Kills the process of the primary. */
   async killPrimary (): Promise<void> {
     await kill((await this.primary()).process)
   }
 
-  /** All members run, with no fail point. */
+  /** Restarts the members that died, and turns all fail points off. */
   async recover (): Promise<void> {
     for (const member of this.#members) {
       if (member.process.exitCode !== null || member.process.signalCode !== null) member.process = this.#spawn(member)

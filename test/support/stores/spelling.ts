@@ -5,7 +5,7 @@ export const HIGHEST = 2n ** 63n - 1n
 
 export const anyInt64 = fc.oneof(
   fc.bigInt({ min: LOWEST, max: HIGHEST }),
-  // Most of the above have 19 digits, and nearly none ends in zeros.
+  // Most of the above have 19 digits, and few end in zeros.
   fc
     .tuple(fc.integer({ min: -999, max: 999 }), fc.integer({ min: 0, max: 15 }))
     .map(([digits, zeros]) => BigInt(digits) * 10n ** BigInt(zeros)),
@@ -22,12 +22,12 @@ export const anyInt64 = fc.oneof(
   )
 )
 
-/** A way to write a number in JSON (RFC 8259, section 6): where its point stands, and with how many zeros. */
+/** A way to write a number in JSON (RFC 8259, section 6): the position of its point, trailing zeros, an exponent. */
 export const anySpelling = fc.record({
   shift: fc.integer({ min: -30, max: 30 }), zeros: fc.integer({ min: 0, max: 12 }), e: fc.constantFrom('e', 'E', 'e+', 'E+')
 })
 
-/** A number in JSON that is `units` tenths to the power of `decimals`, for example 15 and 1 is `1.5`. */
+/** Writes `units` / 10^`decimals` as a number in JSON: 15 and 1 as `1.5`, for example. */
 export function spell (
   units: bigint, decimals: number, { shift, zeros, e }: { shift: number, zeros: number, e: string }
 ): string {

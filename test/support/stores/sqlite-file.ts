@@ -5,7 +5,7 @@ export const { DatabaseSync }: typeof import('@photostructure/sqlite') = isBuilt
   ? await import('node:sqlite' as '@photostructure/sqlite')
   : await import('@photostructure/sqlite')
 
-/** A second connection to a database file, as another program would have, that waits where the file is locked. */
+/** A connection to a database file, as another program would have; it waits for locks. */
 export function openSqlite (path: string): DatabaseSyncInstance {
   const database = new DatabaseSync(path)
   database.exec('PRAGMA busy_timeout = 5000')
@@ -16,7 +16,7 @@ export function openSqlite (path: string): DatabaseSyncInstance {
 export function plantsInFile (path: string): Map<bigint, Record<string, unknown>> {
   const database = openSqlite(path)
   try {
-    // As bytes: reading a text back would stop at a NUL.
+    // As bytes: reading text would stop at a NUL.
     const select = database.prepare('SELECT id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag FROM plants')
     select.setReadBigInts(true)
     const rows = select.all() as { id: bigint, name: Uint8Array, tag: Uint8Array | null }[]

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { plantStoreContract } from '../../../src/stores/contract.js'
 import type { NewPlace } from './places.js'
 
-/** Every sentence that `PlantStore` promises, for the stores at places of one kind. */
+/** Checks every promise of `PlantStore` on stores of one kind. */
 export function storeContract (t: Test, newPlace: NewPlace): void {
   for (const { name, check } of plantStoreContract) {
     t.test(name, async t => {
@@ -10,7 +10,7 @@ export function storeContract (t: Test, newPlace: NewPlace): void {
         const { store, stored } = await newPlace(t)
         return { store: store(), another: store, stored }
       })
-      t.equal(skipped, undefined, 'all of it was looked at')
+      t.equal(skipped, undefined, 'nothing was skipped')
     })
   }
 }

@@ -5,14 +5,16 @@ const TIMED_OUT = { code: 64, errmsg: 'waiting for replication timed out', errIn
 const STEPPED_DOWN = { code: 189, errmsg: 'Primary stepped down while waiting for replication' }
 
 /**
- * Waits for what the write concern asks for (the majority, unless it says otherwise); returns what its failure adds to
- * the answer.
+ * Waits until the write concern is satisfied (`majority` by default); returns the fields that its failure adds to the
+ * answer.
  */
-export async function acknowledge ({ request: { body }, member, manner }: Parameters<Command>[0]): Promise<Document> {
+export async function acknowledge (
+  { request: { body }, member, overrides }: Parameters<Command>[0]
+): Promise<Document> {
   const { replication } = member.deployment
   const forMajority = (body['writeConcern']?.w ?? 'majority') === 'majority'
-  // If the cue keeps the secondaries from it, there is nothing to wait for, but nothing to acknowledge either.
-  if (manner.replicated === false) return forMajority ? { writeConcernError: TIMED_OUT } : {}
+  // If the cue prevents replication, there is nothing to wait for, but nothing to acknowledge either.
+  if (overrides.replicated === false) return forMajority ? { writeConcernError: TIMED_OUT } : {}
   replication.catchUp()
   if (!forMajority || await replication.majority()) return {}
   return { writeConcernError: STEPPED_DOWN }

@@ -1,7 +1,9 @@
 import type { Document } from 'bson'
-import type { Manner } from '../cue.js'
+import type { Overrides } from '../cue.js'
 import type { Member } from '../member.js'
 import type { Request } from '../wire/request.js'
 
-/** A command of the server: carries a request out on a member and returns the answer; fails by a `CommandError`. */
-export type Command = (context: { request: Request, member: Member, manner: Manner }) => Document | Promise<Document>
+/** A command: executes a request on a member and returns the answer, or throws a `CommandError`. */
+export type Command = (
+  context: { request: Request, member: Member, overrides: Overrides }
+) => Document | Promise<Document>

@@ -72,7 +72,7 @@ function matching (collection: Map<IdKey, Stored>, filter: Document): Stored[] {
   return [...new Set(ids.map(idKey))].flatMap(key => collection.get(key) ?? [])
 }
 
-/** As in the real one, a comparison with a number selects nothing but numbers. */
+/** As on a real server, a comparison with a number selects only numbers. */
 const comparisons: Readonly<Record<string, (key: IdKey, operand: IdKey) => boolean>> = {
   $gt: (key, operand) => typeof key === typeof operand && key > operand,
   $gte: (key, operand) => typeof key === typeof operand && key >= operand,

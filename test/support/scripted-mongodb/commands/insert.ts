@@ -12,14 +12,14 @@ export const insert: Command = async context => {
   return { n, ...(writeErrors.length > 0 && { writeErrors }), ...await acknowledge(context), ok: 1 }
 }
 
-function store ({ request: { body, database, documents }, member, manner }: Context) {
+function store ({ request: { body, database, documents }, member, overrides }: Context) {
   const { memory } = member.deployment
   const namespace = `${database}.${body['insert']}`
   const collection = memory.collection(namespace)
   const writeErrors: Document[] = []
   let n = 0
   for (const [index, document] of documents.entries()) {
-    const fault = manner.fault?.(index)
+    const fault = overrides.fault?.(index)
     const isNew = fault?.stored !== false && memory.insert(collection, document)
     if (isNew && fault === undefined) {
       n++

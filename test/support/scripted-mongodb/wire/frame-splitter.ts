@@ -1,4 +1,4 @@
-/** Cuts a TCP stream into the messages of the wire protocol: each begins with its own length. */
+/** Splits a TCP stream into the messages of the wire protocol: each begins with its length. */
 export class FrameSplitter {
   #chunks: Buffer[] = []
   #length = 0
@@ -7,7 +7,7 @@ export class FrameSplitter {
   push (chunk: Buffer): Buffer[] {
     this.#chunks.push(chunk)
     this.#length += chunk.length
-    // A big message arrives in many chunks: joining them at each would cost the square of its size.
+    // A big message arrives in many chunks: joining them at each chunk would take quadratic time.
     if (this.#length < 4 || this.#length < this.#wanted()) return []
     return this.#cut(this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks))
   }

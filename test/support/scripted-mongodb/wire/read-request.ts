@@ -4,12 +4,12 @@ import type { Request } from './request.js'
 
 const EXHAUST_ALLOWED = 1 << 16
 
-/** Reads one message (OP_MSG, or the OP_QUERY of a first greeting); throws on anything else. */
+/** Decodes one message (OP_MSG, or the OP_QUERY of a driver's handshake); throws on anything else. */
 export function readRequest (frame: Buffer): Request {
   const opCode = frame.readInt32LE(12)
   if (opCode === OpCode.msg) return readMsg(frame)
   if (opCode === OpCode.query) return readQuery(frame)
-  throw new RangeError(`opcode ${opCode} is not spoken here`)
+  throw new RangeError(`opcode ${opCode} is not supported`)
 }
 
 function readMsg (frame: Buffer): Request {
@@ -25,7 +25,7 @@ function readMsg (frame: Buffer): Request {
       const nameEnd = frame.indexOf(0, at + 4)
       sequences[frame.toString('utf8', at + 4, nameEnd)] = readDocuments(frame, nameEnd + 1, at + size)
     } else {
-      throw new RangeError(`a section of kind ${kind}`)
+      throw new RangeError(`a section of kind ${kind} is not supported`)
     }
     at += size
   }

@@ -1,7 +1,7 @@
 import type { Cue } from './cue.js'
 
-/** Holds the cues that are still to be played, for each command in the order in which they were given. */
-export class Prompter {
+/** The cues that have not been played yet, for each command in the order in which they were added. */
+export class CueQueues {
   readonly #queues = new Map<string, { cue: Cue, times: number }[]>()
 
   add (command: string, cue: Cue, times: number): void {
