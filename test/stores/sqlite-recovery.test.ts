@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type PlantStore } from '../../src/stores/plant-store.js'
-import { PausingWorker } from '../../src/stores/sqlite/pausing-worker.js'
+import { GuardedWorker } from '../../src/stores/sqlite/guarded-worker.js'
 import { sqlitePlantStore } from '../../src/stores/sqlite/sqlite-plant-store.js'
 import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 
@@ -173,8 +173,8 @@ t.test('a thread that cannot be started is a fault that passes', async t => {
     }
   }
   // What its constructor calls as super.
-  Object.setPrototypeOf(PausingWorker, ScarceWorker)
-  t.teardown(() => Object.setPrototypeOf(PausingWorker, Worker))
+  Object.setPrototypeOf(GuardedWorker, ScarceWorker)
+  t.teardown(() => Object.setPrototypeOf(GuardedWorker, Worker))
   const store = storeAt(t, join(t.testdir(), 'plants.db'))
   t.equal(await store.open(), true)
   const message = 'SQLite: no thread for the database could be started: EAGAIN'

@@ -2,7 +2,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import type { Test } from 'tap'
 
 /**
- * Replaces a function of a module of Node until the end of the test, also for those that have imported it by its name.
+ * Replaces a function of a Node module until the end of the test, also for modules that import it by name.
  * @param module the default export of the module
  */
 export function replaceBuiltin<Module extends object, Name extends keyof Module> (
