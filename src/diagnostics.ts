@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { channel, type Channel } from 'node:diagnostics_channel'
 import type { CreateOutcome } from './stores/plant-store.js'
 
 /**
@@ -13,12 +13,23 @@ import type { CreateOutcome } from './stores/plant-store.js'
  * | `plant-store:batch:start`, `plant-store:batch:end` | `BatchMessage` |
  */
 export const channels = {
-  queue: channel('plant-store:queue'),
-  createStart: channel('plant-store:create:start'),
-  createEnd: channel('plant-store:create:end'),
-  batchStart: channel('plant-store:batch:start'),
-  batchEnd: channel('plant-store:batch:end')
+  queue: typed<QueueMessage>('queue'),
+  createStart: typed<CreateMessage>('create:start'),
+  createEnd: typed<CreateMessage>('create:end'),
+  batchStart: typed<BatchMessage>('batch:start'),
+  batchEnd: typed<BatchMessage>('batch:end')
 } as const
+
+/** A channel whose messages have a type. */
+export interface MessageChannel<Message> extends Channel {
+  publish (message: Message): void
+  subscribe (listener: (message: Message, name: string | symbol) => void): void
+  unsubscribe (listener: (message: Message, name: string | symbol) => void): boolean
+}
+
+function typed<Message> (name: string): MessageChannel<Message> {
+  return channel(`plant-store:${name}`) as MessageChannel<Message>
+}
 
 /** Published once for each registration of the plugin; its counts are current whenever they are read. */
 export interface QueueMessage {

@@ -59,7 +59,7 @@ const TEXTS = [
  * ```ts
  * for (const { name, check } of plantStoreContract) {
  *   test(name, async t => {
- *     const skipped = await check(() => ({ store: new MemoryPlantStore() }))
+ *     const skipped = await check(() => ({ store: memoryPlantStore() }))
  *     if (skipped !== undefined) t.skip(skipped)
  *   })
  * }

@@ -59,7 +59,7 @@ export class PlantNotStored extends Error {
   /** Whether another attempt before the deadline would also fail: no permission to write, a full disk. */
   readonly permanent: boolean
 
-  constructor (message: string, { permanent = false, ...options }: ErrorOptions & { permanent?: boolean } = {}) {
+  constructor (message: string, { permanent = false, ...options }: { permanent?: boolean, cause?: unknown } = {}) {
     super(message, options)
     this.permanent = permanent
   }

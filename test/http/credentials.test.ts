@@ -119,7 +119,7 @@ t.test('a function that throws, rejects or decides nothing lets nobody in: 500, 
     const store = forgetfulStore()
     const { create, log } = await buildService(t, store, { tokens })
     const response = await create(PLANT)
-    answersError(t, response, 50001, /^The service failed/)
+    answersError(t, response, 50001, /^The access token could not be checked; the plant is not stored$/)
     t.notMatch(response.body, /secret/)
     t.equal(store.plants.length, 0)
     t.equal(log.length, 1, 'but it is logged')

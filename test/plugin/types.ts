@@ -1,6 +1,7 @@
 import fastify, { type FastifyRequest } from 'fastify'
 import { MongoClient } from 'mongodb'
 import plantStore, {
+  channels,
   mongoPlantStore,
   PlantNotStored,
   PlantPerhapsStored,
@@ -68,3 +69,7 @@ const place: NewStorePlace = () => ({
 })
 const checks: readonly StoreCheck[] = plantStoreContract
 export const checked: Promise<string | undefined>[] = checks.map(({ check }) => check(place))
+
+channels.batchEnd.subscribe(({ plants, milliseconds }) => [plants.toFixed(), milliseconds?.toFixed()])
+// @ts-expect-error its messages are of queues
+channels.queue.subscribe(({ plants }) => plants)

@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import { errorCodes } from '../../http/errors.js'
+import { createPlantSchema, ErrorSchema } from '../../http/schemas.js'
 import { version } from '../version.js'
 
 /** A registered route. */
@@ -40,10 +41,22 @@ export async function describing (routes: readonly Route[], { docs }: { docs: bo
       theme: { title: 'plant-store' }
     })
   }
-  for (const { method, url, schema } of routes) app.route({ method, url, schema, handler: () => {} })
+  for (const { method, url, schema } of routes) {
+    app.route({ method, url, schema: url === '/plants' ? createPlantOperation : schema, handler: () => {} })
+  }
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
   await app.ready()
   return app
+}
+
+/** The plugin's operation, with the responses that the service sends before or instead of it. */
+const createPlantOperation = {
+  operationId: 'createPlant',
+  ...createPlantSchema,
+  response: {
+    ...Object.fromEntries(Object.values(errorCodes).map(([status]) => [status, ErrorSchema])),
+    ...createPlantSchema.response
+  }
 }
 
 /** The parts of an operation that this file completes. */

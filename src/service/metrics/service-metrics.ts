@@ -1,7 +1,6 @@
-import { subscribe, type Channel } from 'node:diagnostics_channel'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { channels, type BatchMessage, type CreateMessage, type QueueMessage } from '../../diagnostics.js'
+import { channels, type BatchMessage, type QueueMessage } from '../../diagnostics.js'
 import type { TlsPair } from '../config/tls-pair.js'
 import { ProcessMetrics } from './process-metrics.js'
 
@@ -61,10 +60,10 @@ export class ServiceMetrics extends ProcessMetrics {
     this.#addRequestsTotal()
     this.#addQueueGauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them in each process', ({ pending }) => pending)
     this.#addQueueGauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them in each process', ({ bytes }) => bytes)
-    observe(channels.queue, (queue: QueueMessage) => { this.#queues.push(queue) })
-    observe(channels.createEnd, ({ outcome = 'failed' }: CreateMessage) => { this.#createRequests.inc({ outcome }) })
-    observe(channels.batchStart, () => { this.#batchesInFlight.inc() })
-    observe(channels.batchEnd, (batch: BatchMessage) => { this.#observeBatch(batch) })
+    channels.queue.subscribe(queue => { this.#queues.push(queue) })
+    channels.createEnd.subscribe(({ outcome = 'failed' }) => { this.#createRequests.inc({ outcome }) })
+    channels.batchStart.subscribe(() => { this.#batchesInFlight.inc() })
+    channels.batchEnd.subscribe(batch => { this.#observeBatch(batch) })
   }
 
   /** An `onResponse` hook. */
@@ -121,8 +120,4 @@ export class ServiceMetrics extends ProcessMetrics {
       }
     })
   }
-}
-
-function observe<Message> ({ name }: Channel, listener: (message: Message) => void): void {
-  subscribe(name, message => { listener(message as Message) })
 }
