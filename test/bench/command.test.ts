@@ -6,13 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startProcess } from '../../bench/run/start-process.js'
+import { bare } from '../support/process/bare.js'
 import { send, testServer } from './test-server.js'
 
+const { PATH, HOME, TMPDIR } = process.env
 const main = fileURLToPath(new URL('../../bench/main.js', import.meta.url))
 
 async function bench (...words: string[]): Promise<{ code: number | string, out: string, err: string }> {
   return await new Promise(resolve => {
-    execFile(process.execPath, [main, ...words], (error, out, err) => resolve({ code: error?.code ?? 0, out, err }))
+    execFile('env', bare({ PATH, HOME, TMPDIR }, [process.execPath, main, ...words]), (error, out, err) => resolve({ code: error?.code ?? 0, out, err }))
   })
 }
 
@@ -30,7 +32,7 @@ t.test('a wrong option exits with 2, an unknown run with 1', async t => {
 
 t.test('a run keeps its raw results, from which tables and pictures are drawn again', async t => {
   const folder = t.testdir()
-  const short = ['--servers', 'bare,ours-sqlite,fastify-batching', '--rounds', '1', '--warm-up', '0.1', '--duration', '0.1', '--connections', '4', '--rate', '50']
+  const short = ['--servers', 'bare,ours-sqlite', '--rounds', '1', '--warm-up', '0.1', '--duration', '0.1', '--connections', '4', '--rate', '50']
   const first = await bench(...short, '--save', join(folder, 'first'))
   t.equal(first.code, 0, first.err)
   t.match(first.out, /create: distinct plants[^]*latency: [^]*commits: [^]*Durable on SQLite: /)
@@ -38,7 +40,7 @@ t.test('a run keeps its raw results, from which tables and pictures are drawn ag
   t.equal(again.out, first.out)
   t.strictSame(readdirSync(join(folder, 'first')), ['commits.svg', 'latency.svg', 'page.html', 'results.json', 'throughput.svg'])
   const { command, versions } = JSON.parse(readFileSync(join(folder, 'first', 'results.json'), 'utf8'))
-  t.match(command, '--servers bare,ours-sqlite,fastify-batching')
+  t.match(command, '--servers bare,ours-sqlite')
   t.match(versions, { fastify: /^\d/, express: /^\d/ })
 })
 
@@ -64,7 +66,7 @@ t.test('a service that is not right is not measured: exit 1', async t => {
 
 t.test('Ctrl-C stops every process that was started and removes the temporary folder', async t => {
   const folder = t.testdir()
-  const child = spawn(process.execPath, [main, '--servers', 'bare', '--duration', '30'], { stdio: 'ignore', env: { ...process.env, TMPDIR: folder } })
+  const child = spawn('env', bare({ PATH, HOME, TMPDIR: folder }, [process.execPath, main, '--servers', 'bare', '--duration', '30']), { stdio: 'ignore' })
   t.teardown(() => child.kill('SIGKILL'))
   const exit = once(child, 'exit')
   const url = await serverIn(folder)

@@ -70,7 +70,8 @@ t.test('a request with Connection: Upgrade is the last of its connection', async
     t.strictSame(answers.map(({ status, body, headers }) => [status, body, headers.connection]),
       [[200, '{"name":"plant 1"}', 'keep-alive'], [200, '{"name":"plant 2"}', 'close']])
     t.ok(closed)
-    t.ok(took < 1_500, `in ${Math.round(took)} ms`)
+    // An unread body would keep it open for 5 s.
+    t.ok(took < 4_000, `in ${Math.round(took)} ms`)
     t.notOk(ids.includes(3n))
   }
   for (const line of requestLines.slice(0, -1)) {

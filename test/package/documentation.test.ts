@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
+import { bare } from '../support/process/bare.js'
 import { compiledPackage, projectFile } from '../support/process/project.js'
 import { startService, token } from '../support/process/program.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
@@ -21,7 +22,8 @@ const blocks = blocksOf('README.md')
 const programs = [...blocks, ...blocksOf('docs/embedding.md')].filter(({ language }) => ['ts', 'js'].includes(language)).map(({ text }) => text)
 const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))
 const authorization = 'Bearer an-access-token-of-yours'
-const run = promisify(execFile)
+const { PATH } = process.env
+const run = (...command: string[]) => promisify(execFile)('env', bare({ PATH }, command))
 
 /** The first program of the pages that holds a text. */
 function program (text: string): string {
@@ -56,7 +58,7 @@ async function hostOf (t: Test, code: string, places: Record<string, string> = {
   }
   if (!code.includes('const app')) code = `import fastify from 'fastify'\n${code.replace(/^(?=app\.|class |const )/m, 'const app = fastify()\n')}`
   code = `${code.replace('await app.listen({ port: 3000 })', '')}\nconsole.log(await app.listen({ port: 0 }))`
-  const child = spawn(process.execPath, [compiled(t, code)], { env: { PATH: process.env.PATH }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn('env', bare({ PATH }, [process.execPath, compiled(t, code)]), { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
   const [line] = await once(child.stdout, 'data') as [Buffer]
   const url = line.toString().trim()
@@ -104,7 +106,7 @@ t.test('a store of one\'s own', async t => {
 t.test('its proof, by node:test', async t => {
   const own = program('class ListStore')
   const proof = `${own.slice(0, own.indexOf('app.register'))}\n${program('plantStoreContract')}`
-  const { stdout } = await run(process.execPath, ['--test-reporter=tap', compiled(t, proof)], { env: { PATH: process.env.PATH } })
+  const { stdout } = await run(process.execPath, '--test-reporter=tap', compiled(t, proof))
   t.match(stdout, /^# tests 11$/m)
   t.match(stdout, /^# fail 0$/m)
   t.match(stdout, /^# skipped 6$/m)
@@ -116,7 +118,7 @@ t.test('a listener on a channel', async t => {
     const store = sqlitePlantStore({ path: ${JSON.stringify(join(t.testdir(), 'plants.db'))} })
     await store.create({ id: 1n, name: 'Ficus' }, performance.now() + 10_000)
     await store.close()`)
-  const { stdout } = await run(process.execPath, [path], { env: { PATH: process.env.PATH } })
+  const { stdout } = await run(process.execPath, path)
   t.match(stdout, /^1 plants in [\d.]+ ms\n$/)
 })
 
@@ -137,7 +139,7 @@ t.test('a client that keeps all digits of an id, and retries', async t => {
   const path = compiled(t, `${program('9223372036854775807n')}\n${program('async function createPlant')}
     const response = await createPlant('http://127.0.0.1:${port}', 'a-token', body)
     console.log(response.status, await response.text())`)
-  const { stdout } = await run(process.execPath, [path], { env: { PATH: process.env.PATH } })
+  const { stdout } = await run(process.execPath, path)
   t.equal(stdout, '200 {"name":"Monstera deliciosa"}\n')
   t.strictSame(bodies, answers.map(() => '{"id":9223372036854775807,"name":"Monstera deliciosa"}'))
 })
@@ -179,7 +181,7 @@ t.test('the curl command stores a plant, and shows what the README says', async 
   const { text } = blocks.find(({ text }) => text.startsWith('curl')) as { text: string }
   const answer = blocks.find(({ language }) => language === 'json')?.text.trim()
   const line = text.replace('http://127.0.0.1:3000', address).replace('<ACCESS_TOKEN>', token)
-  const { stdout } = await run('sh', ['-c', line])
+  const { stdout } = await run('sh', '-c', line)
   t.equal(stdout, answer)
   t.strictSame(plantsInFile(join(folder, 'plants.db')), new Map([[1n, { name: 'Monstera deliciosa', tag: 'aroid' }]]))
 })

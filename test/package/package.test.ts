@@ -5,18 +5,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { bare } from '../support/process/bare.js'
 import { projectFile } from '../support/process/project.js'
 
 const manifest = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))
-const run = promisify(execFile)
+const { PATH, HOME } = process.env
+const run = (cwd: string, ...command: string[]) => promisify(execFile)('env', bare({ PATH, HOME }, command), { cwd })
 
 // A copy of the sources, in which the package is packed as it would be for the registry, and a host in which it is
 // installed.
 const work = mkdtempSync(join(tmpdir(), 'plant-store-package-'))
 const host = join(work, 'host')
 const installed = join(host, 'node_modules', 'plant-store')
-// Without tap's variables: these files would count as sources of their own in the coverage.
-const env = { PATH: process.env.PATH, HOME: process.env.HOME }
 
 async function packAndInstall (): Promise<void> {
   for (const file of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'docs', 'src']) {
@@ -24,15 +24,15 @@ async function packAndInstall (): Promise<void> {
   }
   // Where the host and its package find the dependencies, too.
   symlinkSync(projectFile('node_modules'), join(work, 'node_modules'))
-  await run('npm', ['pack'], { cwd: work, env })
+  await run(work, 'npm', 'pack')
   mkdirSync(join(host, 'node_modules'), { recursive: true })
   writeFileSync(join(host, 'package.json'), '{ "name": "host" }')
-  await run('tar', ['-xzf', join(work, `plant-store-${manifest.version}.tgz`)], { cwd: host })
+  await run(host, 'tar', '-xzf', join(work, `plant-store-${manifest.version}.tgz`))
   cpSync(join(host, 'package'), installed, { recursive: true })
 }
 
 async function evaluate (code: string, ...options: string[]): Promise<unknown> {
-  return JSON.parse((await run(process.execPath, [...options, '-e', code], { cwd: host, env })).stdout)
+  return JSON.parse((await run(host, process.execPath, ...options, '-e', code)).stdout)
 }
 
 t.teardown(() => rmSync(work, { recursive: true }))
@@ -67,7 +67,7 @@ t.test('nothing else can be imported', async t => {
 
 t.test('what only the server needs is not loaded when it is embedded', async t => {
   cpSync(projectFile('test/package/embedded-modules.mjs'), join(host, 'embedded-modules.mjs'))
-  const { stdout } = await run(process.execPath, ['embedded-modules.mjs'], { cwd: host, env })
+  const { stdout } = await run(host, process.execPath, 'embedded-modules.mjs')
   const modules = JSON.parse(stdout) as string[]
   t.ok(modules.some(url => url.endsWith('/index.js')) && modules.some(url => url.endsWith('/bearer-auth/index.js')), 'it sees what is loaded')
   t.strictSame(modules.filter(url => /\/(?:dist|src)\/service\//.test(url)), [])
@@ -108,6 +108,6 @@ t.test('what package.json points at is there, and the command works as npm insta
   chmodSync(command, 0o755)
   const link = join(host, 'node_modules', 'plant-store-command')
   symlinkSync(command, link)
-  t.equal((await run(link, ['--version'], { cwd: host, env })).stdout, `${manifest.version}\n`)
-  t.match((await run(link, ['--help'], { cwd: host, env })).stdout, /Usage: plant-store/)
+  t.equal((await run(host, link, '--version')).stdout, `${manifest.version}\n`)
+  t.match((await run(host, link, '--help')).stdout, /Usage: plant-store/)
 })

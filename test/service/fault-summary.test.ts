@@ -60,7 +60,7 @@ t.test('messages without end are summed up as one kind, and nothing is lost at t
 t.test('a storm of 503 leaves some lines without a stack, and every response is counted in them', async t => {
   const service = await startService(t, { QUEUE_LIMIT: '1' })
   const clients = new PlantClients(overHttp(service.address, token))
-  await clients.load({ connections: 32, ms: 2_500 })
+  await clients.load({ connections: 32, ms: 1_500 })
   const refused = clients.counts[503] ?? 0
   await service.end('SIGTERM')
   const lines = service.log.filter(({ statusCode }) => statusCode === 503)

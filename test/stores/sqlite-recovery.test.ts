@@ -44,7 +44,7 @@ t.test('while another program writes, a request stays pending; one past its dead
   await store.open()
   const other = openSqlite(path)
   other.exec('BEGIN IMMEDIATE')
-  const error = await store.create(FICUS, soon(500)).catch((error: unknown) => error) as Error
+  const error = await store.create(FICUS, soon(1_500)).catch((error: unknown) => error) as Error
   t.type(error, PlantNotStored)
   t.match(error.message, /^SQLite: .*locked/)
   await t.rejects(store.ready(), { message: /^SQLite: .*locked/ })
@@ -61,7 +61,7 @@ t.test('after a fault of the database a new connection is used, and what could n
   await store.open()
   const other = openSqlite(path)
   other.exec("CREATE TRIGGER no_ficus BEFORE INSERT ON plants WHEN NEW.name = 'Ficus' BEGIN SELECT RAISE(ABORT, 'no ficus here'); END")
-  const error = await store.create(FICUS, soon(1_000)).catch((error: unknown) => error) as Error
+  const error = await store.create(FICUS, soon(1_500)).catch((error: unknown) => error) as Error
   t.type(error, PlantNotStored)
   t.equal(error.message, 'SQLite: no ficus here')
   other.exec('DROP TRIGGER no_ficus')
@@ -70,7 +70,7 @@ t.test('after a fault of the database a new connection is used, and what could n
   // A deferred foreign key fails at the commit, which in general may or may not have reached the disk.
   other.exec('CREATE TABLE pots(plant INTEGER REFERENCES plants(id) DEFERRABLE INITIALLY DEFERRED)')
   other.exec('CREATE TRIGGER no_fern AFTER INSERT ON plants BEGIN INSERT INTO pots VALUES (-1); END')
-  const open = await store.create({ id: 2n, name: 'Fern' }, soon(1_000)).catch((error: unknown) => error) as Error
+  const open = await store.create({ id: 2n, name: 'Fern' }, soon(1_500)).catch((error: unknown) => error) as Error
   t.type(open, PlantPerhapsStored)
   t.match(open.message, /^SQLite: .*FOREIGN KEY/)
   other.close()
@@ -179,7 +179,7 @@ t.test('a thread that cannot be started is a fault that passes', async t => {
   t.equal(await store.open(), true)
   const message = 'SQLite: no thread for the database could be started: EAGAIN'
   await t.rejects(store.ready(), { message })
-  await t.rejects(store.create(FICUS, soon(200)), { name: 'PlantNotStored', message })
+  await t.rejects(store.create(FICUS, soon(1_000)), { name: 'PlantNotStored', message })
   startsThreads = true
   t.equal(await store.create(FICUS, soon()), 'stored')
 })

@@ -56,7 +56,7 @@ t.test('a backup is consistent, and has what was acknowledged before it, while a
 
 t.test('interrupted, it leaves no file', async t => {
   const folder = testFolder(t)
-  fill(folder, manyPlants(100_000))
+  fill(folder, manyPlants(200_000))
   const program = new Program(['backup', join(folder, 'backup.db')], { DATA_DIR: folder }, counted)
   await until(() => partial(folder).length > 0)
   const { code, stderr } = await program.end('SIGTERM')

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BSON, MongoClient, ObjectId } from 'mongodb'
 import t from 'tap'
+import { bare } from '../support/process/bare.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { program } from '../support/process/project.js'
 import { Program, run, testFolder } from '../support/process/program.js'
@@ -62,7 +63,7 @@ t.test('a document that is not a plant is named, and the others are exported', a
 t.test('it exits quietly if the reader closes the pipe', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(100_000))
-  const child = spawn(process.execPath, [program, 'export', '--quiet'], { env: { PATH: process.env['PATH'], DATA_DIR: folder } })
+  const child = spawn('env', bare({ DATA_DIR: folder }, [process.execPath, program, 'export', '--quiet']))
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text })
   child.stdout.once('data', () => child.stdout.destroy())
@@ -74,7 +75,7 @@ t.test('it exits quietly if the reader closes the pipe', async t => {
 t.test('interrupted while its reader is slow, it exits at once', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(100_000))
-  const child = spawn(process.execPath, [program, 'export'], { env: { PATH: process.env['PATH'], DATA_DIR: folder }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn('env', bare({ DATA_DIR: folder }, [process.execPath, program, 'export']), { stdio: ['ignore', 'pipe', 'pipe'] })
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text })
   // The plants are not read: the pipe is full after 64 KiB.

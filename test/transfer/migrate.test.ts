@@ -65,7 +65,7 @@ t.test('plants created during a migration are not failures, and do not prolong i
 
 t.test('interrupted, it reports its progress; run again, it completes', async t => {
   const mongo = await ScriptedMongo.start(t)
-  mongo.delayAnswers(20)
+  mongo.delayAnswers(200)
   const folder = testFolder(t)
   fill(folder, manyPlants(60_000))
   const env = { DATA_DIR: folder, MONGODB_URL: mongo.url }

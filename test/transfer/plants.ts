@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { SqlitePlantsTable } from '../../src/stores/sqlite/plants-table.js'
 import type { NewPlant } from '../../src/stores/plant-store.js'
+import { bare } from '../support/process/bare.js'
 import { program } from '../support/process/project.js'
 import type { Ended } from '../support/process/program.js'
 import { DatabaseSync, openSqlite } from '../support/stores/sqlite-file.js'
@@ -75,7 +76,7 @@ export function bytesOfPlants (path: string): unknown[] {
 export function startWithInput (
   args: readonly string[], env: Record<string, string>
 ): { child: ChildProcessWithoutNullStreams, ended: Promise<Ended> } {
-  const child = spawn(process.execPath, [program, ...args], { env: { PATH: process.env['PATH'], ...env } })
+  const child = spawn('env', bare({ PATH: process.env['PATH'], ...env }, [process.execPath, program, ...args]))
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => { stdout += text })

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { bare } from '../support/process/bare.js'
 import { program } from '../support/process/project.js'
 import { run, testFolder } from '../support/process/program.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
@@ -39,8 +40,7 @@ t.test('export and import meet in a pipe', async t => {
   const [first, second] = ['first', 'second'].map(name => join(folder, name)) as [string, string]
   fill(first, hardPlants)
   const command = `DATA_DIR='${first}' '${process.execPath}' '${program}' export | DATA_DIR='${second}' '${process.execPath}' '${program}' import -`
-  const { MONGODB_URL, ...env } = process.env
-  const counts = execFileSync('sh', ['-c', command], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], env })
+  const counts = execFileSync('env', bare({ PATH: process.env.PATH }, ['sh', '-c', command]), { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   t.equal(counts, `copied ${hardPlants.length}, already there 0, in conflict 0, invalid 0\n`)
   t.strictSame(bytesOfPlants(join(second, 'plants.db')), bytesOfPlants(join(first, 'plants.db')))
 })

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { bare } from './bare.js'
 import { program } from './project.js'
 
 /** The token that `startService` configures and `create` sends. */
@@ -35,13 +36,11 @@ export class Program {
     env: NodeJS.ProcessEnv,
     { detached = false, preload = [], counted = false }: ProgramOptions = {}
   ) {
-    const variables = Object.entries({ PATH: process.env.PATH, ...env }).filter(([, value]) => value !== undefined)
-    const command = [process.execPath, ...preload, program, ...args]
-    // tap adds variables to any environment, and so a hook that makes some signals fatal; env(1) removes them.
-    const bare = ['-i', ...variables.map(([name, value]) => `${name}=${value}`), ...command]
-    this.child = spawn(counted ? process.execPath : 'env', counted ? command.slice(1) : bare, {
-      env: Object.fromEntries(variables), stdio: ['ignore', 'pipe', 'pipe'], detached
-    })
+    const variables = { PATH: process.env.PATH, ...env }
+    const command = [...preload, program, ...args]
+    this.child = counted
+      ? spawn(process.execPath, command, { env: variables, stdio: ['ignore', 'pipe', 'pipe'], detached })
+      : spawn('env', bare(variables, [process.execPath, ...command]), { stdio: ['ignore', 'pipe', 'pipe'], detached })
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
     this.ended = once(this.child, 'close').then(([code, signal]) => ({ code, signal, stdout: this.stdout, stderr: this.stderr }))
