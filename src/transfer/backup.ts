@@ -50,7 +50,7 @@ export async function backup (
     await publish()
     progress.end({ part: 1, done })
     return 0
-  })
+  }, statSync(database).mode & 0o777)
 }
 
 async function vacuum (database: string, copy: string, signal: AbortSignal): Promise<void> {

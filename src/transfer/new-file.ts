@@ -8,11 +8,12 @@ import { TransferFault } from './transfer-fault.js'
  * Creates a file that is either complete and on disk under its name, or absent. It is written under a temporary name in
  * the same folder, and never replaces a file.
  * @param write gets an empty file to write to, and `publish`, which syncs it to disk and gives it its name
+ * @param mode the file's permissions, less those of the umask
  * @returns what `write` returns
  * @throws {TransferFault} if the name is taken, now or when `publish` is called, or if the file cannot be written
  */
 export async function withNewFile<Result> (
-  path: string, write: (partialPath: string, publish: () => Promise<void>) => Promise<Result>
+  path: string, write: (partialPath: string, publish: () => Promise<void>) => Promise<Result>, mode = 0o666
 ): Promise<Result> {
   const folder = dirname(resolve(path))
   const partialPath = join(folder, `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`)
@@ -25,7 +26,7 @@ export async function withNewFile<Result> (
     if (process.platform !== 'win32') await sync(folder, 'r')
   }
 
-  await requireAbsence(path).then(async () => writeFile(partialPath, '', { flag: 'wx' })).catch(orFault)
+  await requireAbsence(path).then(async () => writeFile(partialPath, '', { flag: 'wx', mode })).catch(orFault)
   try {
     return await write(partialPath, async () => publish().catch(orFault))
   } finally {

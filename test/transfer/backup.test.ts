@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
@@ -13,12 +13,14 @@ const partial = (folder: string) => readdirSync(folder).filter(name => name.ends
 t.test('a backup is a whole database with the plants to the byte, and replaces no file', async t => {
   const folder = testFolder(t)
   fill(folder, hardPlants)
+  chmodSync(join(folder, 'plants.db'), 0o640)
   const file = join(folder, 'backup.db')
   const { code, stdout, stderr } = await run(['backup', file], { DATA_DIR: folder }, counted)
   t.equal(code, 0, stderr)
   t.equal(stdout, '')
   t.match(stderr, /^backup: 100 %, [\d.]+ MB$/m)
   t.strictSame(bytesOfPlants(file), bytesOfPlants(join(folder, 'plants.db')))
+  t.equal(statSync(file).mode & 0o777, 0o640, 'who may not read the database may not read its backup')
   const bytes = readFileSync(file)
 
   const again = await run(['backup', file], { DATA_DIR: folder }, counted)
