@@ -123,15 +123,17 @@ t.test('a listener on a channel', async t => {
 })
 
 t.test('a client that keeps all digits of an id, and retries', async t => {
-  const answers = [503, 504, 'cut', 200] as const
+  const answers = [503, 500, 'cut', 504, 200] as const
   const bodies: string[] = []
+  const times: number[] = []
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     bodies.push(Buffer.concat(chunks).toString())
+    times.push(performance.now())
     const answer = answers[bodies.length - 1] ?? 200
     if (answer === 'cut') request.socket.destroy()
-    else response.writeHead(answer, answer === 503 ? { 'retry-after': '0' } : {}).end('{"name":"Monstera deliciosa"}')
+    else response.writeHead(answer, answer === 503 ? { 'retry-after': '1' } : {}).end('{"name":"Monstera deliciosa"}')
   }).listen(0, '127.0.0.1')
   t.teardown(() => { server.close() })
   await once(server, 'listening')
@@ -142,6 +144,23 @@ t.test('a client that keeps all digits of an id, and retries', async t => {
   const { stdout } = await run(process.execPath, path)
   t.equal(stdout, '200 {"name":"Monstera deliciosa"}\n')
   t.strictSame(bodies, answers.map(() => '{"id":9223372036854775807,"name":"Monstera deliciosa"}'))
+  const [first = 0, second = 0] = times
+  t.ok(second - first > 990, 'it waits for as long as Retry-After says')
+})
+
+t.test('that client gives up after six tries, with the last response if there was one', async t => {
+  let tries = 0
+  const server = createServer((_request, response) => { response.writeHead(tries++ === 5 ? 500 : 504).end() }).listen(0, '127.0.0.1')
+  t.teardown(() => { server.close() })
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  // fetch connects to no server at port 1.
+  const path = compiled(t, `${program('async function createPlant')}
+    const responses = await Promise.all([${port}, 1].map(port => createPlant('http://127.0.0.1:' + port, 'a-token', '{}')))
+    console.log(responses[0].status, responses[1])`)
+  const { stdout } = await run(process.execPath, path)
+  t.equal(stdout, '500 undefined\n')
+  t.equal(tries, 6)
 })
 
 t.test('every program of the pages is one of these', async t => {
