@@ -7,6 +7,7 @@ import plantStore, { memoryPlantStore, PlantNotStored, type PlantStore } from '.
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
 import { answersError, answersPlant, create, TOKEN } from '../support/http/service.js'
+import { until } from '../support/until.js'
 
 const unusable = (what: string) => (): never => { throw new Error(`the host's ${what} was used`) }
 
@@ -204,8 +205,8 @@ t.test('the async context of a request reaches the store and every later hook, o
   const statuses = Promise.all([send('{"id":4,"name":"Ficus"}'), send('{"id":5,"name":"Ficus"}')])
   t.strictSame(await statuses, [504, 504], 'the shared timer fires for both')
   release()
-  await sleep(50)
   const all = [1, 2, 3, 4]
+  await until(() => seen.store?.length === all.length && seen.onResponse?.length === all.length)
   for (const name of ['store', 'preHandler', 'onSend', 'onResponse']) t.strictSame(seen[name]?.toSorted(), all, name)
   t.strictSame(seen.onError?.toSorted(), [2, 3, 4])
 })

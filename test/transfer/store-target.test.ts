@@ -4,6 +4,7 @@ import { SourcePage } from '../../src/transfer/plant-source.js'
 import { StoreTarget } from '../../src/transfer/store-target.js'
 import { Tally } from '../../src/transfer/tally.js'
 import { TransferFault } from '../../src/transfer/transfer-fault.js'
+import { until } from '../support/until.js'
 import { manyPlants } from './plants.js'
 
 function page (plants: NewPlant[]): SourcePage {
@@ -73,10 +74,8 @@ t.test('a bounded number of plants is pending, and interrupted they get their ou
       await target.write(page(manyPlants(1_000, from)))
     }
   })()
-  for (let before = -1; before < pending.length;) {
-    before = pending.length
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
+  await until(() => pending.length >= 6_000)
+  await new Promise(resolve => setTimeout(resolve, 100))
   t.equal(pending.length, 6_000)
   interruption.abort()
   await writing.catch(() => {})

@@ -56,7 +56,7 @@ export class Page {
 
   /** The value of an expression in the page, once it is truthy. */
   async when (expression: string): Promise<any> {
-    for (let tries = 0; tries < 200; tries++) {
+    for (let tries = 0; tries < 600; tries++) {
       const { result } = await this.#call('Runtime.evaluate', { expression, returnByValue: true })
       if (result.value) return result.value
       await new Promise(resolve => setTimeout(resolve, 50))

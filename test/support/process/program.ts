@@ -56,7 +56,7 @@ export class Program {
   }
 
   /** Resolves with the first log line that contains the text, or with the one numbered `times`; waits for it. */
-  async logged (text: string, times = 1, timeout = 20_000): Promise<Record<string, unknown>> {
+  async logged (text: string, times = 1, timeout = 60_000): Promise<Record<string, unknown>> {
     for (const start = performance.now(); performance.now() - start < timeout;) {
       const lines = this.log.filter(({ msg }) => String(msg).includes(text))
       if (lines.length >= times) return lines[times - 1] as Record<string, unknown>

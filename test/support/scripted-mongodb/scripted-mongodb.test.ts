@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { until } from '../until.js'
 import type { Cue } from './cue.js'
 import {
   answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, delay, delayReply, hang, inOrder, loseReply,
@@ -52,7 +53,7 @@ async function setUp (t: Test, options: { as?: Kind } = {}, clientOptions: Mongo
    * Without retries of its own the driver passes on a refusal or a closed connection, and then looks for the primary.
    */
   const insertAgain = async (document: PlantDocument) => {
-    for (let turn = 0; turn < 3; turn++) if (await insert([document]) === 'ok') return 'ok'
+    for (let turn = 0; turn < 20; turn++) if (await insert([document]) === 'ok') return 'ok'
     return await insert([document])
   }
   return { mongo, client, collection, insert, insertAgain }
@@ -180,7 +181,7 @@ t.test('a failover: the old primary refuses, another is elected, and the driver 
     t.equal(await insertAgain(plant(turn)), 'ok')
     await mongo.stepDown({ electAfter: 20, closeConnections: true })
   }
-  t.ok(performance.now() - began < 4_000, 'without waiting for a heartbeat')
+  t.ok(performance.now() - began < 9_000, 'without waiting for a heartbeat, which comes every 10 s')
   t.match(await client.db('admin').command({ hello: 1 }), { isWritablePrimary: true, me: mongo.primary!.address, setVersion: 1 })
   const standalone = await ScriptedMongo.start(t, { as: 'standalone' })
   await t.rejects(standalone.stepDown(), /no primary to step down/)
@@ -239,7 +240,7 @@ t.test('what is not majority-committed is seen by local reads alone, and is gone
   t.strictSame(ids(mongo.majority()), [1])
 
   const lost = insert([plant(4)], { ordered: true })
-  await sleep(50)
+  await until(() => mongo.plants().has(4n))
   mongo.rollBack()
   t.equal(await lost, 'write concern error 189', 'a write that waited is not acknowledged')
 
@@ -255,7 +256,7 @@ t.test('a step-down leaves a write open that waits for the majority', async t =>
   const { mongo, insert } = await setUp(t)
   mongo.pauseReplication()
   const waiting = insert([plant(1)])
-  await sleep(50)
+  await until(() => mongo.plants().has(1n))
   await mongo.stepDown({ rollBack: true })
   t.equal(await waiting, 'write concern error 189')
   t.equal(mongo.plants().size, 0)
@@ -269,7 +270,7 @@ t.test('a hung server answers nothing, not even heartbeats, and executes its req
   t.equal(await insert([plant(1)]), 'timed out')
   t.equal(mongo.plants().size, 0)
   mongo.resume()
-  await sleep(20)
+  await until(() => mongo.plants().size > 0)
   t.strictSame(ids(mongo.plants()), [1], 'although its client is gone')
 
   mongo.hang()
@@ -279,12 +280,12 @@ t.test('a hung server answers nothing, not even heartbeats, and executes its req
   t.strictSame(ids(mongo.plants()), [1])
   // The driver interrupts what is under way when it gives up the heartbeat that was forgotten.
   let id = 3
-  while (id < 10 && await insert([plant(id)]) !== 'ok') id++
-  t.ok(id < 10, 'it serves again')
+  while (id < 50 && await insert([plant(id)]) !== 'ok') id++
+  t.ok(id < 50, 'it serves again')
 })
 
 t.test('a server that was stopped refuses, and comes back on its port with what it had stored', async t => {
-  const { mongo, insert, collection } = await setUp(t, { as: 'standalone' }, { serverSelectionTimeoutMS: 300 })
+  const { mongo, insert, insertAgain, collection } = await setUp(t, { as: 'standalone' }, { serverSelectionTimeoutMS: 1_000 })
   const { url } = mongo
   await insert([plant(1)])
   mongo.on('insert', delay(1_000))
@@ -301,8 +302,7 @@ t.test('a server that was stopped refuses, and comes back on its port with what 
   t.equal(await insert([plant(3)]), 'ok')
   t.equal((await collection.find().toArray()).length, 2)
   mongo.disconnect()
-  await sleep(20)
-  t.equal(await insert([plant(4)]), 'ok')
+  t.equal(await insertAgain(plant(4)), 'ok')
 })
 
 t.test('every answer can be late', async t => {
