@@ -54,7 +54,6 @@ t.test('a stall shows in every start of an open loop that it delayed, and in a c
   })
   const open = await generator.run(jobFor(url, { rate: 200, duration: 2 }))
   t.ok(open.latency !== undefined && open.latency.p50 < open.latency.p99 && open.latency.p99 > 900_000, `open loop: p99 ${open.latency?.p99}`)
-  t.ok(stalled > 50, `open loop: ${stalled} starts`)
   stallEndsAt = stalled = 0
   const closed = await generator.run(jobFor(url, { duration: 2 }))
   t.equal(stalled, 4, 'closed loop: one for each connection')
