@@ -1,9 +1,11 @@
-import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { errorCodes } from '../../src/http/errors.js'
+import { makeCertificate } from '../support/process/make-certificate.js'
 import { create, startService, testFolder, token } from '../support/process/program.js'
 import { needsProgram } from '../support/process/needs.js'
 import { program, projectFile } from '../support/process/project.js'
@@ -38,30 +40,71 @@ t.test('the guide says what each line of the log means', async t => {
   }
 })
 
+t.test('the guide says what each log line of a response of 500 or more means', async t => {
+  const phrases = [...text.matchAll(/^\| (`[^|]*) \| (?:warn|error) \|/gm)].flatMap(([, cell = '']) => cell.split(/`(?:, `)?/)).filter(phrase => phrase !== '')
+  const source = ['http/create-queue.ts', 'service/app.ts'].map(file => readFileSync(projectFile(`src/${file}`), 'utf8')).join('')
+  const own = [...source.matchAll(/new ApiError\('notStored', '(.*?)'/g)].map(([, message = '']) => message)
+  t.equal(own.length, 3)
+  const faults = Object.values(errorCodes).filter(([status]) => status >= 500).map(([, , message]) => message)
+  for (const message of [...own, ...faults]) {
+    t.ok(phrases.some(phrase => message.startsWith(phrase.replace(/ ?…$/, ''))), message)
+  }
+})
+
+t.test('the guide lists every metric of the service, and no other', async t => {
+  const { cert, key } = makeCertificate(testFolder(t), 'plants')
+  const service = await startService(t, { METRICS_PORT: '0', WORKERS: '2', TLS_CERT_FILE: cert, TLS_KEY_FILE: key })
+  const { port } = await service.logged('metrics on port')
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  const served = [...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name = '']) => name).filter(name => !/^(?:process|nodejs)_/.test(name))
+  const listed = [...text.matchAll(/^\| (`(?:http|plant_store)_.*?) \|/gm)].flatMap(([, cell = '']) => cell.match(/\w+/g) ?? [])
+  t.strictSame(listed.sort(), served.sort())
+})
+
 // The commands themselves say which store they mean.
 const { MONGODB_URL, ...env } = process.env
 
-/** A command of the guide, with folders of the test's own. */
-function shell (folder: string, command: string): string {
-  const places = { '/var/lib/plant-store': join(folder, 'data'), '/var/backups/plant-store': join(folder, 'backups'), 'dist/service/main.js': program }
+/** Runs a command of the guide, with folders of the test's own; returns its output. */
+async function shell (folder: string, command: string, others: Record<string, string> = {}): Promise<string> {
+  const places = {
+    ...others,
+    '/var/lib/plant-store': join(folder, 'data'),
+    '/var/backups/plant-store': join(folder, 'backups'),
+    '/opt/plant-store': folder,
+    'dist/service/main.js': program
+  }
   for (const [place, own] of Object.entries(places)) command = command.replaceAll(place, own)
   const PATH = `${dirname(process.execPath)}:${process.env.PATH}`
-  return execFileSync('bash', ['-euc', command], { cwd: folder, encoding: 'utf8', stdio: 'pipe', env: { ...env, PATH } })
+  return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', command], { cwd: folder, env: { ...env, PATH } })).stdout
 }
 
-t.test('a backup that was made while the service ran is restored', async t => {
+t.test('a backup that was made while the service ran is restored, and later plants come back', async t => {
   const folder = testFolder(t)
   const DATA_DIR = join(folder, 'data')
-  mkdirSync(join(folder, 'backups'))
   const service = await startService(t, { DATA_DIR, ACCESS_TOKENS: token })
   for (const id of [1, 2, 3]) await create(service.address, { id })
-  shell(folder, block(GUIDE, 'bash', 'main.js backup'))
+  await shell(folder, block(GUIDE, 'bash', 'main.js backup'))
+  const [name = ''] = readdirSync(join(folder, 'backups'))
   await create(service.address, { id: 4 })
-  await service.end('SIGTERM')
-  shell(folder, block(GUIDE, 'bash', 'before-restore'))
-  const restored = await startService(t, { DATA_DIR, ACCESS_TOKENS: token })
-  t.strictSame([...plantsInFile(join(DATA_DIR, 'plants.db')).keys()], [1n, 2n, 3n])
-  t.equal((await create(restored.address, { id: 4 })).status, 200)
+  const stop = `systemctl () { [ "$1" = start ] || { kill ${service.pid}; while kill -0 ${service.pid} 2> /dev/null; do sleep 0.1; done; }; }`
+  await shell(folder, `${stop}\n${block(GUIDE, 'bash', 'systemctl stop')}`, { 'plants-2026-01-31.db': name })
+  await startService(t, { DATA_DIR, ACCESS_TOKENS: token })
+  const stored = () => [...plantsInFile(join(DATA_DIR, 'plants.db')).keys()]
+  t.strictSame(stored(), [1n, 2n, 3n])
+  const [old = ''] = readdirSync(DATA_DIR).filter(name => name.startsWith('before-restore-'))
+  const counts = await shell(folder, block(GUIDE, 'bash', 'main.js export |'), { 'before-restore-2026-02-01T093000': old })
+  t.equal(counts, 'copied 1, already there 3, in conflict 0, invalid 0\n')
+  t.strictSame(stored(), [1n, 2n, 3n, 4n])
+})
+
+t.test('an export of one store is imported by another', async t => {
+  const folder = testFolder(t)
+  const service = await startService(t, { DATA_DIR: join(folder, 'data'), ACCESS_TOKENS: token })
+  for (const id of [1, 2, 3]) await create(service.address, { id })
+  const mongo = await ScriptedMongo.start(t)
+  const counts = await shell(folder, block(GUIDE, 'bash', 'import plants.ndjson'), { 'mongodb://…': mongo.url })
+  t.ok(text.includes(`\`${counts.trim()}\``), 'the counts are those of the guide')
+  t.strictSame([...mongo.majority().keys()], [1n, 2n, 3n])
 })
 
 t.test('plants move from SQLite to MongoDB and back', async t => {
@@ -70,12 +113,12 @@ t.test('plants move from SQLite to MongoDB and back', async t => {
   const service = await startService(t, { DATA_DIR, ACCESS_TOKENS: token })
   for (const id of [1, 2, 3]) await create(service.address, { id })
   const mongo = await ScriptedMongo.start(t)
-  const move = async (command: string) => promisify(execFile)('bash', ['-euc', command.replaceAll('mongodb://…', mongo.url).replaceAll('dist/service/main.js', program)], { cwd: folder, env })
+  const move = async (command: string) => shell(folder, command, { 'mongodb://…': mongo.url })
   await move(block(GUIDE, 'bash', 'main.js migrate'))
   t.strictSame([...mongo.majority().keys()], [1n, 2n, 3n])
   await service.end('SIGTERM')
   rmSync(DATA_DIR, { recursive: true })
-  await move(block(GUIDE, 'bash', 'main.js import'))
+  await move(block(GUIDE, 'bash', 'import back.ndjson'))
   t.strictSame([...plantsInFile(join(DATA_DIR, 'plants.db')).keys()], [1n, 2n, 3n])
 })
 
@@ -83,7 +126,7 @@ t.test('plants are listed, counted and deleted by sqlite3 while the service runs
   const folder = testFolder(t)
   const service = await startService(t, { DATA_DIR: join(folder, 'data'), ACCESS_TOKENS: token })
   for (const id of [1, 2, 3]) await create(service.address, { id })
-  const output = shell(folder, block(GUIDE, 'bash', 'sqlite3 data/plants.db'))
+  const output = await shell(folder, block(GUIDE, 'bash', 'sqlite3 data/plants.db'))
   t.equal(output, '1|Monstera|\n2|Monstera|\n3|Monstera|\n3\n5000\n')
   t.strictSame([...plantsInFile(join(folder, 'data', 'plants.db')).keys()], [2n, 3n])
   t.equal((await create(service.address, { id: 1 })).status, 200, 'the id is free again')
@@ -96,7 +139,7 @@ if (isBuiltin('node:sqlite')) {
     const service = await startService(t, { DATA_DIR: join(folder, 'data'), ACCESS_TOKENS: token })
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     await fetch(`${service.address}/plants`, { method: 'POST', headers, body: '{"id":9223372036854775807,"name":"Monstera"}' })
-    const output = shell(folder, block(GUIDE, 'bash', 'node:sqlite'))
+    const output = await shell(folder, block(GUIDE, 'bash', 'node:sqlite'))
     t.match(output, /│ '9223372036854775807' +│ 'Monstera' +│ null +│/)
   })
 }

@@ -17,7 +17,7 @@ for (const [name, content] of [['a final newline', `${OLD}\n`], ['no final newli
     chmodSync(file, 0o640)
     const service = await startService(t, { ACCESS_TOKENS_FILE: file, NODE_ENV: 'production' })
     const follow = async (recipe: string, times: number) => {
-      execFileSync('bash', ['-euc', `systemctl () { kill -HUP ${service.pid}; }\n${recipe}`], { cwd: folder })
+      execFileSync('bash', ['-euc', `systemctl () { kill -HUP ${service.pid}; }\n${recipe.replace('/etc/plant-store', folder)}`])
       await service.logged('SIGHUP', times)
       t.equal(statSync(file).mode & 0o777, 0o640)
     }
