@@ -21,7 +21,7 @@ export const contenders: readonly Contender[] = [
   { ...peer('plugin', 'plant-store without a store', 'none'), isOurs: true },
   { ...peer('ours-sqlite', 'plant-store, SQLite', 'sqlite'), isOurs: true, module: service },
   peer('fastify-batching', 'Fastify, group commit, SQLite', 'sqlite', { BATCHING: 'true' }),
-  peer('fastify-sqlite', 'Fastify, SQLite', 'sqlite'),
+  peer('fastify-sqlite', 'Fastify, SQLite, one synchronous insert per request', 'sqlite'),
   peer('express-sqlite', 'Express + zod, SQLite', 'sqlite'),
   { ...peer('ours-mongodb', 'plant-store, MongoDB', 'mongodb'), isOurs: true, module: service },
   peer('fastify-mongodb', 'Fastify, MongoDB', 'mongodb'),

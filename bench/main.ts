@@ -6,14 +6,16 @@ import { messageOf } from '../src/error-message.js'
 import { plan } from './cases.js'
 import { startGenerator } from './load/generator.js'
 import { help, readOptions, WrongOption, type Options } from './options.js'
-import { changes } from './report/changes.js'
+import { changes, differences } from './report/changes.js'
 import { page } from './report/page.js'
 import { pictures } from './report/pictures.js'
 import { header, summary } from './report/summary.js'
 import { tables } from './report/tables.js'
 import { load, machine, resultsFolder, versions, type Results } from './results.js'
 import { describeMongo } from './run/mongo-database.js'
+import { canRunApart } from './run/processor-time.js'
 import { runRounds } from './run/rounds.js'
+import { leadIn } from './run/subject.js'
 
 const clearLine = process.stderr.isTTY ? '\r\u001b[K' : ''
 try {
@@ -34,7 +36,8 @@ async function main (words: readonly string[]): Promise<number> {
   // Loaded now: a wrong name should fail before the measurements, not after them.
   const before = options.compare === undefined ? undefined : load(options.compare)
   const results = options.from === undefined ? await measure(options, words) : load(options.from)
-  const [head, text, lines, drawn] = [header(results), tables(results, before), summary(results), pictures(results)]
+  const [head, text, drawn] = [header(results), tables(results, before), pictures(results)]
+  const lines = [...summary(results), ...before === undefined ? [] : differences(before, results)]
   const folder = resultsFolder(options.from ?? options.save)
   const files = { 'results.json': JSON.stringify(results, null, 1), 'page.html': page(head, lines, Object.values(drawn), text), ...drawn }
   mkdirSync(folder, { recursive: true })
@@ -46,21 +49,23 @@ async function main (words: readonly string[]): Promise<number> {
 
 async function measure (options: Options, words: readonly string[]): Promise<Results> {
   const specs = plan(options)
-  if (specs.length === 0) throw new WrongOption('nothing to measure: no chosen case has one of the chosen servers')
+  if (specs.length === 0) throw new WrongOption('none of --servers takes part in any --case')
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-bench-'))
   // start-process.ts added its listener earlier, so the processes that use this folder are killed first.
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 
-  const { mongodb, token = randomBytes(24).toString('base64url') } = options
+  const { url, mongodb, rounds, warmUp, duration, token = randomBytes(24).toString('base64url') } = options
+  const environment = withoutSecrets(Object.entries(options.environment).map(pair => pair.join('=')).join(' '))
   const bench = { ...options, folder, token, generator: startGenerator() }
   return {
     date: new Date().toISOString(),
     command: withoutSecrets(`npm run bench -- ${words.join(' ')}`),
+    method: { rounds, warmUp, leadIn, duration, environment, isGeneratorApart: url === undefined && canRunApart() },
     machine: machine(folder),
     versions: versions(),
     mongodb: mongodb === undefined ? undefined : await describeMongo(mongodb),
-    measurements: await runRounds(specs, options.rounds, bench)
+    ...await runRounds(specs, rounds, bench)
   }
 }
 

@@ -17,42 +17,47 @@ const flags = {
   plants: ['N', 'growth: size of the largest store, default 10000000'],
   distances: ['MS,...', 'distance: default 0,1,5,20,50'],
   workers: ['N,...', 'workers: default 1,4'],
-  mongodb: ['URL', 'use this MongoDB, and in it a database that is dropped afterwards; default: a scripted stand-in', 'that keeps plants in memory, not durably'],
-  url: ['URL', 'measure a running service instead, with --token; cases create and latency only'],
+  mongodb: ['URL', 'use databases plant_store_bench_* on this MongoDB, dropped afterwards (but not after Ctrl-C);', 'default: a scripted stand-in that keeps plants in memory, not durably'],
+  url: ['URL', 'measure a running service instead, with --token; cases create and latency only.', 'It keeps hundreds of thousands of plants for good: use a service made for the test'],
   token: ['TOKEN', 'of the service at --url'],
   env: ['NAME=VALUE', 'for the service\'s processes; may be repeated'],
   rounds: ['N', 'default 3'],
   duration: ['SECONDS', 'of each measurement, default 1'],
   'warm-up': ['SECONDS', 'of each server, default 3'],
   save: ['NAME', 'results go to bench/results/NAME, or to a path; default latest'],
-  compare: ['NAME', 'compare with a saved run; exit with 1 on a regression beyond the noise'],
+  compare: ['NAME', 'compare with a saved run; exit with 1 if plant-store got slower beyond the noise, relative to', 'bare node:http if both runs measured it'],
   from: ['NAME', 'draw tables, page and pictures of a saved run again'],
   help: ['', 'this text']
 }
 
 export const help = `npm run bench -- [options]
 
-Compares plant-store with bare node:http and with simple servers on Fastify and Express. Each server runs in a process of
-its own, is checked and warmed up, and is measured in rounds that alternate with those of the others. A wrong answer fails
-the run.
+Compares plant-store with bare node:http and with typical alternatives on Fastify and Express. Each server runs in a process
+of its own, is checked for correct answers, warmed up, and measured in rounds that alternate with those of the others. A
+wrong answer fails the run.
 
 ${Object.entries(flags).map(([name, [argument, ...text]]) => `  ${`--${name} ${argument}`.padEnd(22)}${text.join(`\n${' '.repeat(24)}`)}`).join('\n')}
 `
 
 export type Options = ReturnType<typeof readOptions>
 
+type Flag = keyof typeof flags
+
 /** @throws {TypeError | WrongOption} if an option is unknown, or its value cannot be used */
 export function readOptions (words: readonly string[]) {
   const given = Object.entries(flags).map(([name, [argument]]) => [name, { type: argument === '' ? 'boolean' : 'string', multiple: true }] as const)
   const { values } = parseArgs({ args: [...words], options: Object.fromEntries(given) })
-  const all = (name: keyof typeof flags): string[] => [values[name] ?? []].flat().map(String)
-  const text = (name: keyof typeof flags): string | undefined => all(name).at(-1)
-  const list = (name: keyof typeof flags): string[] | undefined => text(name)?.split(',').map(one => one.trim()).filter(Boolean)
-  const numbers = (name: keyof typeof flags, least = 1): number[] | undefined =>
-    list(name)?.map(one => number(name, one, least))
+  const all = (name: Flag): string[] => [values[name] ?? []].flat().map(String)
+  const text = (name: Flag): string | undefined => all(name).at(-1)
+  const list = (name: Flag): string[] | undefined => text(name)?.split(',').map(one => one.trim())
+  const numbers = (name: Flag, least = 1): number[] | undefined => list(name)?.map(one => number(name, one, least))
+  const single = (name: Flag, usual: number, least = 1): number => number(name, text(name) ?? `${usual}`, least)
   const url = text('url')
   const token = text('token')
-  if (url === undefined ? token !== undefined : token === undefined || !URL.canParse(url)) wrong('--url must be a valid URL, together with --token')
+  if ((url === undefined) !== (token === undefined)) wrong('--url and --token must be given together')
+  if (url !== undefined && !(URL.canParse(url) && /^https?:\/\//.test(url))) wrong('--url must begin with http:// or https://')
+  const ignored = (['servers', 'mongodb', 'env'] as const).find(name => text(name) !== undefined)
+  if (url !== undefined && ignored !== undefined) wrong(`--${ignored} cannot be used with --url`)
   const chosen = list('case') ?? ['create', 'latency', ...(url === undefined ? ['commits'] : [])]
   if (url !== undefined && chosen.some(name => !['create', 'latency'].includes(name))) wrong('--case must be create or latency with --url')
   return {
@@ -60,16 +65,16 @@ export function readOptions (words: readonly string[]) {
     servers: list('servers')?.map(name => oneOf('servers', name, servers)),
     connections: numbers('connections'),
     rates: numbers('rate') ?? [1000, 4000, 16_000],
-    plants: numbers('plants')?.[0] ?? 10_000_000,
+    plants: single('plants', 10_000_000),
     distances: numbers('distances', 0) ?? [0, 1, 5, 20, 50],
     workers: numbers('workers') ?? [1, 4],
     mongodb: text('mongodb'),
     url,
     token,
-    environment: Object.fromEntries(all('env').map(pair => /^([A-Z_]+)=(.*)$/s.exec(pair)?.slice(1) ?? wrong(`--env ${pair} must be NAME=VALUE`))),
-    rounds: numbers('rounds')?.[0] ?? 3,
-    duration: numbers('duration', 0.1)?.[0] ?? 1,
-    warmUp: numbers('warm-up', 0.1)?.[0] ?? 3,
+    environment: Object.fromEntries(all('env').map(pair => /^([A-Z0-9_]+)=(.*)$/s.exec(pair)?.slice(1) ?? wrong(`--env ${pair}: ${pair.includes('=') ? 'a name has only A-Z, 0-9 and _' : 'must be NAME=VALUE'}`))),
+    rounds: single('rounds', 3),
+    duration: single('duration', 1, 0.1),
+    warmUp: single('warm-up', 3, 0.1),
     save: text('save') ?? 'latest',
     compare: text('compare'),
     from: text('from'),
@@ -78,9 +83,9 @@ export function readOptions (words: readonly string[]) {
 }
 
 function number (option: string, value: string, least: number): number {
-  const found = Number(value)
+  const found = value === '' ? NaN : Number(value)
   const isRight = found >= least && found < Infinity && (least < 1 || Number.isInteger(found))
-  return isRight ? found : wrong(`--${option} ${value} must be ${least < 1 ? 'a number' : 'an integer'} of ${least} or more`)
+  return isRight ? found : wrong(`--${option} ${value === '' ? '""' : value} must be ${least < 1 ? 'a number' : 'an integer'} of ${least} or more`)
 }
 
 function oneOf<T extends string> (option: string, value: string, allowed: readonly T[]): T {

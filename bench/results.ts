@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, statfsSync } from 'node:fs'
+import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { CaseName } from './cases.js'
@@ -34,15 +34,20 @@ export interface Measurement { spec: Spec, rounds: Round[] }
 export interface Results {
   date: string
   command: string // that repeats the run
+  /** Missing from older runs. Times are in seconds; the environment is plant-store's. */
+  method?: Record<'rounds' | 'warmUp' | 'leadIn' | 'duration', number> & { environment: string, isGeneratorApart: boolean }
   machine: string
   versions: Record<string, string>
   mongodb?: { address: string, buildInfo: Record<string, unknown> } | undefined // as --mongodb reports it
+  notCounted?: string[] | undefined // servers whose stored plants could not be counted at the end
   measurements: Measurement[]
 }
 
+export const connectionsText = (count: number): string => `${count} connection${count === 1 ? '' : 's'}`
+
 /** Identifies a spec, within a run and between runs. */
 export function specKey ({ case: name, server, connections, ...rest }: Spec): string {
-  return [name, server, `${connections} connections`, ...Object.entries(rest).map(([field, value]) => `${field}=${value}`)].join(' ')
+  return [name, server, connectionsText(connections), ...Object.entries(rest).map(([field, value]) => `${field}=${value}`)].join(' ')
 }
 
 const packages = ['fastify', '@fastify/bearer-auth', 'express', 'zod', 'mongodb', 'autocannon']
@@ -66,5 +71,7 @@ export function resultsFolder (name: string): string {
 
 /** @throws {Error} if there is no such run */
 export function load (name: string): Results {
-  return JSON.parse(readFileSync(join(resultsFolder(name), 'results.json'), 'utf8'))
+  const file = join(resultsFolder(name), 'results.json')
+  if (!existsSync(file)) throw new Error(`no saved run "${name}"${name.includes('/') ? '' : ' in bench/results'}`)
+  return JSON.parse(readFileSync(file, 'utf8'))
 }

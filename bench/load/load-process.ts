@@ -9,9 +9,8 @@ process.once('disconnect', () => process.exit())
 process.on('message', async (job: LoadJob) => {
   const next = createRequests(job.url, job.token, job.areIdsRandom)
   try {
-    process.send?.({
-      result: job.rate === undefined ? await closedLoop(job, next) : await openLoop(job, job.rate, next)
-    })
+    const result = job.rate === undefined ? await closedLoop(job, next) : await openLoop(job, job.rate, next)
+    process.send?.({ result })
   } catch (error) {
     process.send?.({ fault: messageOf(error) })
   }

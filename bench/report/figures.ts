@@ -1,6 +1,6 @@
 import { caseOf } from '../cases.js'
 import { contender } from '../contenders.js'
-import type { Measurement, Results, Round } from '../results.js'
+import { connectionsText, type Measurement, type Results, type Round } from '../results.js'
 import { ratio, spread, type Spread } from '../statistics.js'
 
 /** Selects a figure of a round. */
@@ -15,19 +15,21 @@ export function groups ({ measurements, mongodb }: Results): Map<string, Measure
   const found = new Map<string, Measurement[]>()
   for (const measurement of measurements) {
     const { case: name, connections, server } = measurement.spec
-    const at = ['commits', 'single', 'start'].includes(name) ? '' : `, ${connections} connections`
+    const at = ['commits', 'single', 'start'].includes(name) ? '' : `, ${connectionsText(connections)}`
     const title = `${name}: ${caseOf(name).what}${at}${contender(server).store === 'mongodb' ? `; ${mongoName(mongodb)}` : ''}`
     found.set(title, [...found.get(title) ?? [], measurement])
   }
   return found
 }
 
-/** Names the MongoDB that was measured. Compatible servers report the version of MongoDB that they emulate. */
+/** Names the MongoDB that was measured. The version that compatible servers report is MongoDB's, not their own. */
 export function mongoName (mongodb: Results['mongodb']): string {
   if (mongodb === undefined) return 'MongoDB scripted in memory, nothing is durable'
   const { version, process: program, ferretdb } = mongodb.buildInfo
-  const other = ferretdb === undefined ? program : 'FerretDB'
-  return `${other === undefined ? 'MongoDB' : `${String(other)}, compatible with MongoDB`} ${String(version)} at ${mongodb.address}`
+  const isMongo = ferretdb === undefined && (program === undefined || program === 'mongod' || program === 'mongos')
+  const at = /^(127\.|localhost|\[?::1)/.test(mongodb.address) ? ', on the same machine' : ` at ${mongodb.address}`
+  if (isMongo) return `MongoDB ${String(version)}${at}`
+  return `MongoDB: ${ferretdb === undefined ? String(program) : 'FerretDB'}, a compatible server,${at.replace(',', '')}; durability not checked`
 }
 
 export const labelOf = ({ spec }: Measurement): string => contender(spec.server).label
@@ -39,9 +41,7 @@ export function figure (measurement: Measurement, pick: Figure): Spread | undefi
   return values.length === 0 ? undefined : spread(values)
 }
 
-export function medianOf (measurement: Measurement, pick: Figure): number | undefined {
-  return figure(measurement, pick)?.median
-}
+export const medianOf = (one: Measurement, pick: Figure): number | undefined => figure(one, pick)?.median
 
 /** A server keeps up with a rate if it did so in more than half of the rounds. */
 export function keepsUp ({ rounds }: Measurement): boolean {

@@ -1,91 +1,89 @@
 import { contender } from '../contenders.js'
-import type { Measurement, Results } from '../results.js'
+import { connectionsText, type Measurement, type Results } from '../results.js'
 import type { Spread } from '../statistics.js'
 import { bars, colours, faint, line, picture, text, type Bar } from './drawing.js'
-import { allThreads, busiestThread, figure, keepsUp, labelOf, medianOf, p99, perSecond, type Figure } from './figures.js'
-import { countText, throughputText } from './tables.js'
+import { allThreads, busiestThread, figure, keepsUp, labelOf, medianOf, mongoName, p99, perSecond, type Figure } from './figures.js'
+import { countText, latencyText, throughputText } from './tables.js'
 
 /** SVGs by file name. Measurements with a scripted MongoDB are left out: readers would take them for durable. */
 export function pictures (results: Results): Record<string, string> {
   const shown = results.measurements.filter(({ spec, rounds }) => rounds.length > 0 && (results.mongodb !== undefined || contender(spec.server).store !== 'mongodb'))
-  const caption = `${results.machine.replace(/;.*/, '')}; Node ${results.versions.node}; ${results.date.slice(0, 10)}; medians, and what ${shown[0]?.rounds.length} rounds span`
+  const caption = `${results.machine.replace(/;.*/, '')}; Node ${results.versions.node}; ${results.date.slice(0, 10)}; median and range; rounds: ${shown[0]?.rounds.length}`
   const drawn = { create: throughputPicture, latency: latencyPicture, commits: commitsPicture }
   return Object.fromEntries(Object.entries(drawn).flatMap(([name, draw]) => {
     const all = shown.filter(({ spec }) => spec.case === name && (name !== 'commits' || spec.server === 'ours-sqlite'))
-    return all.length === 0 ? [] : [[`${name === 'create' ? 'throughput' : name}.svg`, draw(all, caption)]]
+    const mongo = all.some(({ spec }) => contender(spec.server).store === 'mongodb') ? `\n${mongoName(results.mongodb)}` : ''
+    return all.length === 0 ? [] : [[`${name === 'create' ? 'throughput' : name}.svg`, draw(all, `${caption}${mongo}`)]]
   }))
 }
 
 function bar (one: Measurement, pick: Figure, colour: string, label?: string): Bar {
   const median = medianOf(one, pick) ?? 0
-  return {
-    all: figure(one, pick),
-    label: label ?? (median < 1000 ? median.toFixed(1) : countText(median)),
-    colour,
-    part: pick === allThreads ? medianOf(one, busiestThread) : undefined
-  }
+  const part = pick === allThreads ? medianOf(one, busiestThread) ?? 0 : undefined
+  const usual = median < 1000 ? median.toFixed(1) : countText(median)
+  return { all: figure(one, pick), label: label ?? usual, colour, part }
 }
 
-const cost = 'µs of processor time (dark: busiest thread)'
+const cost = 'µs of processor time per response\n(solid: busiest thread;\npale: the other threads)'
 
 function throughputPicture (all: Measurement[], caption: string): string {
   const sorted = all.toSorted((a, b) => (medianOf(b, perSecond) ?? 0) - (medianOf(a, perSecond) ?? 0))
   const colour = ({ spec }: Measurement): string => contender(spec.server).isOurs ? colours.ours : spec.server === 'bare' ? colours.ceiling : colours.peer
-  return picture(`Create requests per second, and the cost of one (${all[0]?.spec.connections} connections)`, caption, 140 + sorted.length * 28, [
-    ...sorted.map((one, row) => text(260, 72 + row * 28, labelOf(one), 'end')),
-    ...bars('answered a second', 270, 54, 260, sorted.map(one => bar(one, perSecond, colour(one), throughputText(one)))),
-    ...bars(cost, 630, 54, 200, sorted.map(one => bar(one, allThreads, colour(one))))
+  return picture(`Create requests per second, and processor time per response (${connectionsText(all[0]?.spec.connections ?? 0)})`, caption, 174 + sorted.length * 28, [
+    ...sorted.map((one, row) => text(322, 72 + row * 28, labelOf(one), 'end')),
+    ...bars('requests/s', 330, 54, 190, sorted.map(one => bar(one, perSecond, colour(one), throughputText(one)))),
+    ...bars(cost, 630, 54, 190, sorted.map(one => bar(one, allThreads, colour(one))))
   ])
 }
 
 function commitsPicture (all: Measurement[], caption: string): string {
   const panel = (pick: Figure): Bar[] => all.map(one => bar(one, pick, colours.ours))
-  return picture('How create requests share commits (plant-store, SQLite)', caption, 140 + all.length * 28, [
-    ...all.map((one, row) => text(125, 72 + row * 28, `${one.spec.connections} connections`, 'end')),
-    ...bars('plants a commit', 135, 54, 170, panel(round => round.plantsPerCommit)),
-    ...bars('create requests per second', 375, 54, 170, panel(perSecond)),
+  return picture('How create requests share commits (plant-store, SQLite)', caption, 174 + all.length * 28, [
+    ...all.map((one, row) => text(125, 72 + row * 28, connectionsText(one.spec.connections), 'end')),
+    ...bars('plants per commit', 135, 54, 170, panel(round => round.plantsPerCommit)),
+    ...bars('requests/s', 375, 54, 170, panel(perSecond)),
     ...bars(cost, 630, 54, 170, panel(allThreads))
   ])
 }
 
-/** On a logarithmic scale. A cross above a rate marks a server that cannot keep up with it. */
 function latencyPicture (all: Measurement[], caption: string): string {
   const rates = [...new Set(all.map(({ spec }) => spec.rate ?? 0))]
   const servers = [...new Set(all.map(({ spec }) => spec.server))]
-  const spreadOf = (one: Measurement | undefined): Spread | undefined =>
-    one !== undefined && keepsUp(one) ? figure(one, p99) : undefined
+  const spreadOf = (one?: Measurement): Spread | undefined => one && keepsUp(one) ? figure(one, p99) : undefined
   const found = all.flatMap(one => spreadOf(one) ?? [])
   const [least, most] = [
     Math.floor(Math.log10(Math.min(...found.map(({ low }) => low), 1e5))),
     Math.ceil(Math.log10(Math.max(...found.map(({ high }) => high), 1)))
   ]
-  const [left, right, top, bottom] = [70, 660, 100, 340]
+  const [left, right, top, bottom] = [70, 860, 60, 300]
   const y = (micros: number): number =>
     bottom - ((Math.log10(micros) - least) / Math.max(1, most - least)) * (bottom - top)
   const x = (place: number, server: number): number =>
     left + ((place + 0.5) / rates.length) * (right - left) + (server - servers.length / 2) * 12
   const decades = Array.from({ length: most - least + 1 }, (_, place) => 10 ** (least + place))
-  return picture('Latency at equal rates: 99 % of responses arrive within', caption, 430, [
+  return picture('p99 latency at equal rates (log scale; lower is better)', caption, 400 + servers.length * 20, [
     ...decades.flatMap(micros => [line(left, y(micros), right, y(micros), faint), text(left - 8, y(micros) + 4, `${micros / 1000} ms`, 'end')]),
-    ...rates.map((rate, place) => text(x(place, servers.length / 2), bottom + 20, countText(rate), 'middle')),
-    text((left + right) / 2, bottom + 40, 'create requests per second (✕: the server cannot keep up)', 'middle'),
+    ...rates.map((rate, place) => text(x(place, (servers.length - 1) / 2), bottom + 20, countText(rate), 'middle')),
+    text((left + right) / 2, bottom + 40, 'requests/s', 'middle'),
     ...servers.flatMap((server, row) => {
       const colour = colours.lines[row % colours.lines.length] ?? colours.peer
-      const stroke = `stroke="${colour}" stroke-width="2"`
+      const stroke = `stroke="${colour}" stroke-width="2" stroke-dasharray="${['none', '9 4', '2 3', '12 3 2 3', '5 2'][row % 5]}"`
       const points = rates.map((rate, place) => {
         const one = all.find(({ spec }) => spec.server === server && spec.rate === rate)
         return { one, spread: spreadOf(one), at: x(place, row) }
       })
-      const label = points[0]?.one === undefined ? server : labelOf(points[0].one)
+      const lost = points.flatMap(({ one }, place) => one === undefined || keepsUp(one) ? [] : `; ${latencyText(one)} at ${countText(rates[place])}`)
+      const key = bottom + 68 + row * 20
       return [
-        line(right + 20, 112 + row * 22, right + 40, 112 + row * 22, stroke), text(right + 46, 116 + row * 22, label),
-        ...points.flatMap(({ one, spread, at }, place) => {
+        line(left, key, left + 50, key, stroke),
+        text(left + 60, key + 4, `${contender(server).label}${lost.join('')}`),
+        ...points.flatMap(({ spread, at }, place) => {
           const next = points[place + 1]
-          if (spread === undefined) return one === undefined ? [] : [text(at, top - 14, '✕', 'middle', colour)]
+          if (spread === undefined) return []
           return [
             line(at, y(spread.low), at, y(spread.high), stroke),
             `<circle cx="${at.toFixed(1)}" cy="${y(spread.median).toFixed(1)}" r="4.5" fill="${colour}"/>`,
-            ...(next?.spread === undefined ? [] : [line(at, y(spread.median), next.at, y(next.spread.median), `${stroke} stroke-opacity=".6"`)])
+            ...(next?.spread === undefined ? [] : [line(at, y(spread.median), next.at, y(next.spread.median), stroke)])
           ]
         })
       ]

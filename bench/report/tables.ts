@@ -22,14 +22,14 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
   const compared = before && changes(before, results)
   const name = first?.spec.case ?? 'create'
   const { bases } = caseOf(name)
-  const to = (base: string, pick: Figure): Column => [`÷ ${base}`, one => ratioText(ratioTo(base, one, pick, results))]
+  const to = (base: string, pick: Figure): Column => [`÷ ${base === 'fastify' ? 'Fastify, same store' : base}`, one => ratioText(ratioTo(base, one, pick, results))]
   const time = (head: string, pick: Figure): Column => [head, one => timeText(medianOf(one, pick))]
   const count = (head: string, pick: Figure, unit: string, factor = 1): Column => [head, one => textOf(figure(one, pick), ({ median }) => `${countText(median * factor)} ${unit}`)]
+  // Of fewer than 10,000 samples, fewer than ten are beyond it.
+  const p999: Column = ['p99.9', one => (one.spec.rate ?? 0) * (results.method?.duration ?? 1) < 10_000 ? '' : timeText(medianOf(one, round => round.latency?.p999))]
   /** Processor time, and its ratio to that of the first base. */
-  const cost = (head: string, pick: Figure): Column[] => [
-    time(head, pick),
-    ...bases.slice(0, 1).map(base => to(base, pick))
-  ]
+  const cost = (head: string, pick: Figure): Column[] =>
+    [time(head, pick), ...bases.slice(0, 1).map(base => to(base, pick))]
   return [
     ['server', labelOf],
     ['rate', ({ spec }) => countText(spec.rate)],
@@ -39,16 +39,16 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
     ['connections', ({ spec }) => name === 'commits' ? String(spec.connections) : ''],
     count('first answer', round => round.firstAnswer, 'ms'),
     to('hello', round => round.firstAnswer),
-    ['a second', throughputText],
+    ['requests/s', throughputText],
     ['lowest–highest', one => textOf(figure(one, perSecond), ({ low, high }) => `${countText(low)}–${countText(high)}`)],
     ...bases.map(base => to(base, perSecond)),
-    ...cost('busiest thread', busiestThread),
+    ...cost('busiest thread, per response', busiestThread),
     ...cost('all threads', allThreads),
     time('p50', round => round.latency?.p50),
     time('p99', p99),
     ...(name === 'workers' ? [to('first', p99)] : []),
-    ...(name === 'latency' ? [time('p99.9', round => round.latency?.p999), time('max', round => round.latency?.max)] : []),
-    ['plants a commit', one => medianOf(one, round => round.plantsPerCommit)?.toFixed(1)],
+    ...(name === 'latency' ? [p999, time('max', round => round.latency?.max)] : []),
+    ['plants per commit', one => medianOf(one, round => round.plantsPerCommit)?.toFixed(1)],
     count('generator', round => round.generatorBusy, '%', 100),
     ['÷ before', one => compared?.get(specKey(one.spec))],
     ['note', note]
@@ -57,9 +57,16 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
 
 function note (measurement: Measurement): string {
   const lateness = medianOf(measurement, round => round.lateness)
-  if (!keepsUp(measurement)) return 'cannot keep up'
+  if (!keepsUp(measurement)) return latencyText(measurement)
   if (isAtLeast(measurement)) return 'limited by the generator'
   return lateness === undefined ? '' : `generator late by ${timeText(lateness)} at p99`
+}
+
+/** The p99 of an open loop, or why there is none. */
+export function latencyText (measurement: Measurement): string {
+  if (keepsUp(measurement)) return timeText(medianOf(measurement, p99))
+  // A server that cannot keep up with a rate is not measured at higher ones.
+  return figure(measurement, perSecond) === undefined ? 'not tried' : 'cannot keep up'
 }
 
 export function throughputText (measurement: Measurement): string {

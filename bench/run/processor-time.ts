@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 
-/** Seconds of processor time: of all threads of a process and its children together, and of the busiest one alone. */
-export interface ProcessorTime { allThreads: number, busiestThread: number }
+/** Seconds of processor time: of a process and its children in all, and of the busiest thread, unless workers share. */
+export interface ProcessorTime { allThreads: number, busiestThread: number | undefined }
 
 /** @returns a function that returns the processor time used since; undefined without Linux's /proc */
 export function processorTime (pid: number): (() => ProcessorTime) | undefined {
@@ -10,7 +11,8 @@ export function processorTime (pid: number): (() => ProcessorTime) | undefined {
   const before = threadTimes(pid)
   return () => {
     const used = [...threadTimes(pid)].map(([thread, time]) => time - (before.get(thread) ?? 0))
-    return { allThreads: used.reduce((sum, one) => sum + one, 0), busiestThread: Math.max(...used) }
+    const busiestThread = family(pid).length > 1 ? undefined : Math.max(...used)
+    return { allThreads: used.reduce((sum, one) => sum + one, 0), busiestThread }
   }
 }
 
@@ -18,6 +20,8 @@ function threadTimes (pid: number): Map<string, number> {
   const files = family(pid).flatMap(one => readdirSync(`/proc/${one}/task`).map(thread => `/proc/${one}/task/${thread}/schedstat`))
   return new Map(files.map(file => [file, Number(read(file).split(' ')[0]) / 1e9]))
 }
+
+export const canRunApart = (): boolean => availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
 
 /**
  * Runs an open loop with the generator alone on the last processor and the server on the others: time that the

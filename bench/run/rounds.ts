@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { messageOf } from '../../src/error-message.js'
-import { specKey, type Measurement, type Round, type Spec } from '../results.js'
+import { specKey, type Measurement, type Results, type Round, type Spec } from '../results.js'
 import { firstAnswer, startSubject, type Bench, type Subject } from './subject.js'
 
 /** Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs alike. */
-export async function runRounds (specs: readonly Spec[], rounds: number, bench: Bench): Promise<Measurement[]> {
+export async function runRounds (specs: readonly Spec[], rounds: number, bench: Bench): Promise<Pick<Results, 'measurements' | 'notCounted'>> {
   const measurements = specs.map((spec): Measurement => ({ spec, rounds: [] }))
   const subjects = new Map<string, Subject>()
   const show = progress(rounds * measurements.length)
@@ -19,22 +19,19 @@ export async function runRounds (specs: readonly Spec[], rounds: number, bench: 
         }
       }
     }
-    for (const subject of subjects.values()) await subject.check()
+    const notCounted = new Set<string>()
+    for (const subject of subjects.values()) if (!await subject.check()) notCounted.add(subject.label)
+    return { measurements, notCounted: [...notCounted] }
   } finally {
     await Promise.all([...subjects.values()].map(subject => subject.stop()))
   }
-  return measurements
 }
 
 /** A server that cannot keep up with a rate is not measured at higher ones. */
 function isTooMuch (spec: Spec, measurements: readonly Measurement[], round: number): boolean {
-  return measurements.some(
-    ({ spec: other, rounds }) =>
-      rounds[round]?.keptUp === false &&
-      (other.rate ?? Infinity) < (spec.rate ?? 0) &&
-      other.server === spec.server &&
-      other.connections === spec.connections
-  )
+  return measurements.some(({ spec: { rate = Infinity, server, connections }, rounds }) =>
+    rounds[round]?.keptUp === false && rate < (spec.rate ?? 0) &&
+    server === spec.server && connections === spec.connections)
 }
 
 async function measure (spec: Spec, bench: Bench, subjects: Map<string, Subject>): Promise<Round> {

@@ -27,7 +27,8 @@ t.test('--help lists the options', async t => {
 t.test('a wrong option exits with 2, an unknown run with 1', async t => {
   t.match(await bench('--case', 'nonsense'), { code: 2, err: /--case nonsense/ })
   t.match(await bench('--nonsense'), { code: 2, err: /--nonsense/ })
-  t.match(await bench('--compare', 'never-saved'), { code: 1, err: /never-saved/ })
+  t.match(await bench('--compare', 'never-saved'), { code: 1, err: 'no saved run "never-saved" in bench/results' })
+  t.match(await bench('--case', 'start', '--servers', 'bare'), { code: 2, err: 'none of --servers takes part in any --case' })
 })
 
 t.test('a run keeps its raw results, from which tables and pictures are drawn again', async t => {
@@ -35,12 +36,15 @@ t.test('a run keeps its raw results, from which tables and pictures are drawn ag
   const short = ['--servers', 'bare,ours-sqlite', '--rounds', '1', '--warm-up', '0.1', '--duration', '0.1', '--connections', '4', '--rate', '50']
   const first = await bench(...short, '--save', join(folder, 'first'))
   t.equal(first.code, 0, first.err)
-  t.match(first.out, /create: distinct plants[^]*latency: [^]*commits: [^]*Durable on SQLite: /)
+  t.match(first.out, /create: distinct plants[^]*latency: [^]*commits: [^]*Durable on SQLite, 4 connections: /)
   const again = await bench('--from', join(folder, 'first', 'results.json'))
   t.equal(again.out, first.out)
   t.strictSame(readdirSync(join(folder, 'first')), ['commits.svg', 'latency.svg', 'page.html', 'results.json', 'throughput.svg'])
-  const { command, versions } = JSON.parse(readFileSync(join(folder, 'first', 'results.json'), 'utf8'))
+  const { command, method, notCounted, versions } = JSON.parse(readFileSync(join(folder, 'first', 'results.json'), 'utf8'))
   t.match(command, '--servers bare,ours-sqlite')
+  t.match(method, { rounds: 1, warmUp: 0.1, leadIn: 0.5, duration: 0.1, environment: '' })
+  t.strictSame(notCounted, [])
+  t.match(first.out, /rounds: 1, each of 0\.1 s after a lead-in of 0\.5 s; warm-up of each server 0\.1 s; in open loops the generator /)
   t.match(versions, { fastify: /^\d/, express: /^\d/ })
 })
 
@@ -55,7 +59,7 @@ t.test('--url measures a running service, and its token is not saved', async t =
   const short = ['--rounds', '1', '--warm-up', '0.1', '--duration', '0.1', '--connections', '4', '--rate', '50']
   const { code, out, err } = await bench('--url', address, '--token', token, ...short, '--save', join(folder, 'run'))
   t.equal(code, 0, err)
-  t.match(out, /create: [^]*the service at --url +\d/)
+  t.match(out, /stored plants not counted: the service at --url[^]*create: [^]*the service at --url +\d/)
   for (const file of readdirSync(join(folder, 'run'))) t.notMatch(readFileSync(join(folder, 'run', file), 'utf8'), token)
 })
 

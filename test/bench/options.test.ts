@@ -17,7 +17,7 @@ t.test('without options: every server, latency at equal rates, and how create re
 
 t.test('cases, servers and connections multiply; a case leaves out what it has no use for', async t => {
   t.equal(planned('--case', 'create,single', '--servers', 'fastify-sqlite,ours-sqlite', '--connections', '1,512').length, 2 * 2 * 2)
-  t.strictSame(planned('--case', 'start,distance', '--servers', 'bare,ours-sqlite,hello', '--connections', '1'), ['start ours-sqlite 1 connections', 'start hello 1 connections'])
+  t.strictSame(planned('--case', 'start,distance', '--servers', 'bare,ours-sqlite,hello', '--connections', '1'), ['start ours-sqlite 1 connection', 'start hello 1 connection'])
   t.strictSame(planned('--case', 'growth', '--servers', 'bare,fastify-sqlite', '--plants', '100').length, 4)
   t.strictSame(new Set(plan(readOptions(['--case', 'all'])).map(spec => spec.case)).size, 8)
 })
@@ -37,10 +37,19 @@ t.test('--url measures that service alone, --env may be repeated', async t => {
 })
 
 t.test('wrong options are refused by name', async t => {
-  for (const words of [['--case', 'nonsense'], ['--servers', 'nginx'], ['--connections', '0'], ['--rounds', '1.5'], ['--rate', 'x'],
-    ['--url', 'http://127.0.0.1:1'], ['--url', 'nowhere', '--token', 'x'], ['--token', 'x'], ['--env', 'x'],
-    ['--url', 'http://127.0.0.1:1', '--token', 'x', '--case', 'growth']]) {
-    t.throws(() => readOptions(words), WrongOption, words.join(' '))
+  for (const words of ['--case nonsense', '--servers nginx', '--connections 0', '--rounds 1.5', '--rounds 1,2', '--rate x', '--rate 1,,2', '--env x',
+    '--duration 1,2', '--url http://127.0.0.1:1 --token x --case growth']) {
+    t.throws(() => readOptions(words.split(' ')), new WrongOption(), words)
   }
+  for (const name of ['case', 'servers', 'connections', 'rounds', 'duration', 'distances']) t.throws(() => readOptions([`--${name}`, '']), new WrongOption(), `empty --${name}`)
+  const url = ['--url', 'http://127.0.0.1:1', '--token', 'x']
+  for (const [words, message] of [
+    [url.slice(0, 2), '--url and --token must be given together'],
+    [url.slice(2), '--url and --token must be given together'],
+    [['--url', 'localhost:3000', '--token', 'x'], '--url must begin with http:// or https://'],
+    [['--url', 'nowhere', '--token', 'x'], '--url must begin with http:// or https://'],
+    [[...url, '--servers', 'bare'], '--servers cannot be used with --url'],
+    [['--env', 'foo=bar'], '--env foo=bar: a name has only A-Z, 0-9 and _']
+  ] as const) t.throws(() => readOptions(words), { name: 'WrongOption', message })
   t.throws(() => readOptions(['--unknown']), { message: /--unknown/ })
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { changes } from '../../bench/report/changes.js'
+import { changes, differences } from '../../bench/report/changes.js'
 import { page } from '../../bench/report/page.js'
 import { pictures } from '../../bench/report/pictures.js'
 import { header, summary } from '../../bench/report/summary.js'
@@ -34,10 +34,15 @@ const results = run(
   [{}, rounds(50_000, { allThreads: 20 })],
   [{ server: 'ours-sqlite' }, rounds(40_000)],
   [{ server: 'fastify-sqlite' }, rounds(4000)],
+  [{ server: 'fastify-batching' }, rounds(50_000)],
   [{ server: 'express-sqlite' }, rounds(60_000, { generatorBusy: 0.97 })],
   [{ server: 'ours-mongodb' }, rounds(20_000)],
   [{ server: 'ours-sqlite', case: 'latency', rate: 4000 }, rounds(4000, { keptUp: true, lateness: 120 })],
   [{ server: 'fastify-sqlite', case: 'latency', rate: 4000 }, rounds(3000, { keptUp: false })],
+  [{ server: 'ours-sqlite', case: 'latency', rate: 16_000 }, rounds(16_000, { keptUp: true })],
+  [{ server: 'fastify-sqlite', case: 'latency', rate: 16_000 }, [{ keptUp: false }]],
+  [{ server: 'ours-sqlite', case: 'single', connections: 1 }, rounds(2000)],
+  [{ server: 'fastify-sqlite', case: 'single', connections: 1 }, rounds(3000)],
   [{ server: 'ours-sqlite', case: 'commits', connections: 4 }, rounds(9000, { plantsPerCommit: 3.21 })],
   [{ server: 'ours-sqlite', case: 'growth', plants: 0 }, rounds(40_000)],
   [{ server: 'ours-sqlite', case: 'growth', plants: 1000 }, rounds(36_000)],
@@ -49,7 +54,7 @@ const named: Results = { ...results, mongodb: { address: 'db:27017', buildInfo: 
 const text = tables(results)
 
 t.test('ratios and processor time stand beside throughput', async t => {
-  t.match(text, /÷ bare +÷ fastify +busiest thread +÷ bare +all threads +÷ bare/)
+  t.match(text, /requests\/s .*÷ bare +÷ Fastify, same store +busiest thread, per response +÷ bare +all threads +÷ bare/)
   t.match(text, /plant-store, SQLite +40,000 +36,000–44,000 +0\.80 \(0\.80–0\.80\) +10\.0 \(10\.0–10\.0\) +30\.0 µs +1\.00 \(1\.00–1\.00\) +40\.0 µs +2\.00/)
   t.match(text, /1,000 +36,000 +.* 0\.90 \(/)
   t.match(text, /20 ms +9,000/)
@@ -63,21 +68,33 @@ t.test('a busy generator makes a lower bound, and no ratio', async t => {
 })
 
 t.test('the tables say what cannot keep up', async t => {
-  t.match(text, /Fastify, SQLite +4,000 +3,000.*cannot keep up/)
+  t.match(text, /Fastify, SQLite, one synchronous insert per request +4,000 +3,000.*cannot keep up/)
+  t.match(text, /Fastify, SQLite, one synchronous insert per request +16,000 +not tried/)
   t.match(text, /generator late by 120 µs at p99/)
+})
+
+t.test('p99.9 is shown from 10,000 samples on', async t => {
+  t.match(text, /p99 +p99\.9 +max/)
+  t.match(text, /plant-store, SQLite +16,000 .* 2\.50 ms +9\.00 ms +30\.0 ms/)
+  t.match(text, /plant-store, SQLite +4,000 .* 2\.50 ms +30\.0 ms/)
 })
 
 t.test('a scripted MongoDB is never shown as durable', async t => {
   t.match(text, /MongoDB scripted in memory, nothing is durable\n.*\n +plant-store, MongoDB/)
-  t.match(summary(results), [/^Durable on SQLite: 40,000/, /^Processor time of one: 30\.0/, /^Latency at 4,000.*2\.50 ms; Fastify, SQLite cannot keep up/, /^Plants that share a commit.*3\.2 at 4/, /nothing durable/])
-  t.match(summary(named).at(-1), /^MongoDB 8\.1\.2 at db:27017: 20,000 create requests per second/)
+  t.match(summary(results), [/^Durable on SQLite, 64 connections: 40,000 .*10\.0 .* times Fastify with one .*, 0\.80 .* times Fastify with group commit/, /^Durable on SQLite, 1 connection: 2,000 .*0\.67/,
+    /^Processor time per response: 40\.0 µs, 30\.0/, /^p99 latency at 4,000 \/ 16,000 requests\/s: plant-store, SQLite: 2\.50 ms \/ 2\.50 ms; .*: cannot keep up \/ not tried/, /^Plants that share a commit.*3\.2 at 4/, /nothing durable/])
+  t.match(summary(named).at(-1), /^MongoDB 8\.1\.2 at db:27017: 20,000 requests\/s/)
   for (const [more, name] of [[{ ferretdb: { version: 'v2' } }, 'FerretDB'], [{ process: 'nx_27017' }, 'nx_27017']] as const) {
     const other: Results = { ...results, mongodb: { address: 'db:27017', buildInfo: { version: '7.0.0', ...more } } }
-    t.match(header(other), `${name}, compatible with MongoDB 7.0.0 at db:27017: {"version":"7.0.0"`)
-    t.notMatch(tables(other), /; MongoDB 7/)
+    const known = `MongoDB: ${name}, a compatible server, at db:27017; durability not checked`
+    t.match(header(other), `${known}: {"version":"7.0.0"`)
+    t.match(tables(other), known)
+    t.match(pictures(other)['throughput.svg'], known)
   }
   for (const svg of Object.values(pictures(results))) t.notMatch(svg, 'MongoDB')
-  t.match(pictures(named)['throughput.svg'], 'plant-store, MongoDB')
+  t.match(pictures(named)['throughput.svg'], /plant-store, MongoDB[^]*MongoDB 8\.1\.2 at db:27017/)
+  const near: Results = { ...results, mongodb: { address: '127.0.0.1:27017', buildInfo: { version: '8.1.2' } } }
+  t.match(header(near), 'MongoDB 8.1.2, on the same machine: ')
 })
 
 t.test('pictures are drawn from the raw results, readable on light and dark pages', async t => {
@@ -90,7 +107,7 @@ t.test('pictures are drawn from the raw results, readable on light and dark page
     t.notMatch(svg, /NaN|Infinity|undefined/)
   }
   t.match(drawn['throughput.svg'], 'at least 60,000')
-  t.match(drawn['latency.svg'], '✕')
+  t.match(drawn['latency.svg'], /one synchronous insert per request; cannot keep up at 4,000; not tried at 16,000</)
   t.strictSame(pictures(run()), {})
 })
 
@@ -113,10 +130,24 @@ t.test('a change beyond the noise is better or worse, one within it is neither',
   t.strictSame(verdicts(ours(100), ours(40)), ['0.40 WORSE'])
 
   const besideBare = (bare: number, perSecond: number): Results => run([{}, rounds(bare)], [{ server: 'ours-sqlite' }, rounds(perSecond)])
-  t.equal(verdicts(besideBare(100, 80), besideBare(50, 40))[1], '1.00', 'a slower machine is not a regression')
+  t.strictSame(verdicts(besideBare(100, 80), besideBare(50, 40)), ['0.50 worse', '1.00'], 'a slower machine is not a regression')
+  t.strictSame(verdicts(besideBare(100, 80), besideBare(100, 40)), ['1.00', '0.50 WORSE'])
   const open = (p99: number, keptUp = true): Results => run([{ server: 'ours-sqlite', case: 'latency', rate: 10 }, rounds(10, { keptUp, latency: { ...latency, p99 } })])
   t.strictSame(verdicts(open(1000), open(2000)), ['2.00 WORSE'])
   t.strictSame(verdicts(open(1000), open(1000, false)), ['1.00 WORSE'], 'a rate that it can no longer keep up with')
   t.strictSame(verdicts(ours(100), run([{ server: 'ours-sqlite', connections: 1 }, [{ perSecond: 1 }]])), [], 'what only one run measured is passed over')
+  const peer = (perSecond: number): Results => run([{ server: 'fastify-sqlite' }, rounds(perSecond)])
+  t.strictSame(verdicts(peer(100), peer(50)), ['0.50 worse'], 'a peer')
   t.match(tables(ours(80, 81, 79), ours(100, 101, 99)), /÷ before\n.*0\.80 WORSE/)
+})
+
+t.test('runs on different machines or of different lengths are reported', async t => {
+  const method = { rounds: 3, warmUp: 3, leadIn: 0.5, duration: 1, environment: '', isGeneratorApart: true }
+  const now: Results = { ...results, method }
+  t.strictSame(differences(now, now), [])
+  t.strictSame(differences(results, now), [], 'an older run has no method')
+  t.strictSame(differences(now, { ...now, machine: 'another', method: { ...method, duration: 2 } }), [
+    'The compared runs differ: machine was A machine & more; stores on disk, is another.',
+    'The compared runs differ: duration was 1, is 2.'
+  ])
 })
