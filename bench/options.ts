@@ -52,8 +52,7 @@ export function readOptions (words: readonly string[]) {
   const list = (name: Flag): string[] | undefined => text(name)?.split(',').map(one => one.trim())
   const numbers = (name: Flag, least = 1): number[] | undefined => list(name)?.map(one => number(name, one, least))
   const single = (name: Flag, usual: number, least = 1): number => number(name, text(name) ?? `${usual}`, least)
-  const url = text('url')
-  const token = text('token')
+  const [url, token] = [text('url'), text('token')]
   if ((url === undefined) !== (token === undefined)) wrong('--url and --token must be given together')
   if (url !== undefined && !(URL.canParse(url) && /^https?:\/\//.test(url))) wrong('--url must begin with http:// or https://')
   const ignored = (['servers', 'mongodb', 'env'] as const).find(name => text(name) !== undefined)

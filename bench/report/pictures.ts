@@ -67,21 +67,23 @@ function latencyPicture (all: Measurement[], caption: string): string {
     text((left + right) / 2, bottom + 40, 'requests/s', 'middle'),
     ...servers.flatMap((server, row) => {
       const colour = colours.lines[row % colours.lines.length] ?? colours.peer
-      const stroke = `stroke="${colour}" stroke-width="2" stroke-dasharray="${['none', '9 4', '2 3', '12 3 2 3', '5 2'][row % 5]}"`
+      const stroke = `stroke="${colour}" stroke-width="2"`
       const points = rates.map((rate, place) => {
         const one = all.find(({ spec }) => spec.server === server && spec.rate === rate)
         return { one, spread: spreadOf(one), at: x(place, row) }
       })
       const lost = points.flatMap(({ one }, place) => one === undefined || keepsUp(one) ? [] : `; ${latencyText(one)} at ${countText(rates[place])}`)
       const key = bottom + 68 + row * 20
+      const letter = String.fromCharCode(65 + row)
       return [
         line(left, key, left + 50, key, stroke),
-        text(left + 60, key + 4, `${contender(server).label}${lost.join('')}`),
+        text(left + 60, key + 4, `${letter}: ${contender(server).label}${lost.join('')}`),
         ...points.flatMap(({ spread, at }, place) => {
           const next = points[place + 1]
           if (spread === undefined) return []
           return [
             line(at, y(spread.low), at, y(spread.high), stroke),
+            text(at, y(spread.high) - 5, letter, 'middle'),
             `<circle cx="${at.toFixed(1)}" cy="${y(spread.median).toFixed(1)}" r="4.5" fill="${colour}"/>`,
             ...(next?.spread === undefined ? [] : [line(at, y(spread.median), next.at, y(next.spread.median), stroke)])
           ]
