@@ -8,7 +8,7 @@ import { byInject, lost, PlantClients } from '../support/http/plant-clients.js'
 import { buildService, type Service } from '../support/http/service.js'
 import { scenarios, type Scenario, type There } from './mongo-scenarios.js'
 
-t.jobs = 12
+t.jobs = 4
 
 for (const scenario of scenarios) {
   const { name, as = 'replica set', statuses } = scenario
@@ -22,7 +22,7 @@ for (const scenario of scenarios) {
  */
 async function play (t: Test, scenario: Scenario): Promise<void> {
   const { as = 'replica set', statuses, there = [], again: resent = statuses.map(() => 200) } = scenario
-  const { shutsDown = false, storeTimeout = statuses.some(status => status > 500) && !shutsDown ? 1_500 : 6_000 } =
+  const { shutsDown = false, storeTimeout = statuses.some(status => status > 500) && !shutsDown ? 1_500 : 15_000 } =
     scenario
   const mongo = await ScriptedMongo.start(t, { as })
   await put(mongo, there)
