@@ -3,9 +3,9 @@ import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { ConfigurationError, readStorePlace, type StorePlace } from '../service/config/configuration.js'
 import { databaseFile, describeStore } from '../service/create-store.js'
-import { NdjsonTarget } from './ndjson-target.js'
-import { unwritable, withNewFile } from './new-file.js'
-import type { PlantSource } from './plant-source.js'
+import { NdjsonTarget } from './targets/ndjson-target.js'
+import { unwritable, withNewFile } from './targets/new-file.js'
+import type { PlantSource } from './sources/plant-source.js'
 import { interruption, runCopy, type Copy } from './run-copy.js'
 
 export interface FileCommand {
@@ -53,8 +53,8 @@ export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Fil
 
 async function openSource ({ MONGODB_URL, DATA_DIR }: StorePlace): Promise<PlantSource> {
   // The driver takes a tenth of a second to load.
-  if (MONGODB_URL === undefined) return (await import('./sqlite-source.js')).SqliteSource.open(databaseFile(DATA_DIR))
-  const { MongoSource } = await import('./mongo-source.js')
+  if (MONGODB_URL === undefined) return (await import('./sources/sqlite-source.js')).SqliteSource.open(databaseFile(DATA_DIR))
+  const { MongoSource } = await import('./sources/mongo-source.js')
   try {
     return await MongoSource.open(MONGODB_URL)
   } catch (error) {

@@ -3,10 +3,10 @@ import { ConfigurationError, readStorePlace, type StorePlace } from '../service/
 import { createStore, databaseFile, describeStore } from '../service/create-store.js'
 import type { PlantStore } from '../stores/plant-store.js'
 import type { FileCommand } from './export-plants.js'
-import { NdjsonSource } from './ndjson-source.js'
+import { NdjsonSource } from './sources/ndjson-source.js'
 import { interruption, runCopy, type Copy } from './run-copy.js'
-import { SqliteSource } from './sqlite-source.js'
-import { StoreTarget } from './store-target.js'
+import { SqliteSource } from './sources/sqlite-source.js'
+import { StoreTarget } from './targets/store-target.js'
 import { TransferFault } from './transfer-fault.js'
 
 /** Milliseconds from which the MongoDB driver's timeouts follow: long enough for an election. */

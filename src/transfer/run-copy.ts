@@ -1,4 +1,4 @@
-import type { PlantSource, SourcePage } from './plant-source.js'
+import type { PlantSource, SourcePage } from './sources/plant-source.js'
 import { Progress, type ProgressState } from './progress.js'
 import { Tally } from './tally.js'
 import { OutputClosed, TransferFault } from './transfer-fault.js'

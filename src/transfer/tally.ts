@@ -1,4 +1,4 @@
-import type { InvalidEntry } from './plant-source.js'
+import type { InvalidEntry } from './sources/plant-source.js'
 
 /** Further problems are counted, but not reported one by one. */
 const MAX_REPORTED = 100

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { LineSplitter } from '../../src/transfer/split-lines.js'
+import { LineSplitter } from '../../src/transfer/sources/split-lines.js'
 
 /** The lines of a text that comes in chunks of this size. */
 function split (text: string, chunk: number, limit = 100): (string | null)[] {

@@ -1,5 +1,5 @@
 import { BSON, Long, type Document } from 'mongodb'
-import type { NewPlant } from '../stores/plant-store.js'
+import type { NewPlant } from '../../stores/plant-store.js'
 import { SourcePage } from './plant-source.js'
 
 /** A numeric id, as the driver takes it or returns it. */

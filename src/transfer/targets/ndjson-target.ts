@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { unwritable } from './new-file.js'
-import { formatPlantLine } from './plant-line.js'
-import type { SourcePage } from './plant-source.js'
-import type { PlantTarget } from './run-copy.js'
-import type { Tally } from './tally.js'
-import { OutputClosed } from './transfer-fault.js'
+import { formatPlantLine } from '../plant-line.js'
+import type { SourcePage } from '../sources/plant-source.js'
+import type { PlantTarget } from '../run-copy.js'
+import type { Tally } from '../tally.js'
+import { OutputClosed } from '../transfer-fault.js'
 
 /** Writes plants to a stream, one per line, no faster than it takes them. */
 export class NdjsonTarget implements PlantTarget {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { link, lstat, open, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf, messageOf } from '../error-message.js'
-import { TransferFault } from './transfer-fault.js'
+import { codeOf, messageOf } from '../../error-message.js'
+import { TransferFault } from '../transfer-fault.js'
 
 /**
  * Creates a file that is either complete and on disk under its name, or absent. It is written under a temporary name in

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
-import { messageOf } from '../error-message.js'
-import type { NewPlant } from '../stores/plant-store.js'
-import { sqliteBinding } from '../stores/sqlite/database.js'
+import { messageOf } from '../../error-message.js'
+import type { NewPlant } from '../../stores/plant-store.js'
+import { sqliteBinding } from '../../stores/sqlite/database.js'
 import { PAGE_PLANTS, SourcePage, type PlantSource } from './plant-source.js'
-import { TransferFault } from './transfer-fault.js'
+import { TransferFault } from '../transfer-fault.js'
 
 const LOWEST_ID = -(2n ** 63n)
 

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { messageOf } from '../error-message.js'
-import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, type PlantStore } from '../stores/plant-store.js'
-import { charactersOf, type InvalidEntry, type SourcePage } from './plant-source.js'
-import type { PlantTarget } from './run-copy.js'
-import type { Tally } from './tally.js'
-import { TransferFault } from './transfer-fault.js'
+import { messageOf } from '../../error-message.js'
+import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, type PlantStore } from '../../stores/plant-store.js'
+import { charactersOf, type InvalidEntry, type SourcePage } from '../sources/plant-source.js'
+import type { PlantTarget } from '../run-copy.js'
+import type { Tally } from '../tally.js'
+import { TransferFault } from '../transfer-fault.js'
 
 /** Milliseconds for which a plant is retried, for example during an election. */
 const RETRY_MS = 60_000

@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import { messageOf } from '../error-message.js'
-import { parsePlantLine } from './plant-line.js'
+import { messageOf } from '../../error-message.js'
+import { parsePlantLine } from '../plant-line.js'
 import { SourcePage, type PlantSource } from './plant-source.js'
 import { LineSplitter, type Line } from './split-lines.js'
-import { TransferFault } from './transfer-fault.js'
+import { TransferFault } from '../transfer-fault.js'
 
 /** In bytes: more than the largest MongoDB document takes with every character escaped. */
 const MAX_LINE_BYTES = 2 ** 27

@@ -1,4 +1,4 @@
-import type { NewPlant } from '../stores/plant-store.js'
+import type { NewPlant } from '../../stores/plant-store.js'
 
 /** When a page is full, in sources that choose its size: by its plants, or by the characters of their texts. */
 export const PAGE_PLANTS = 1_000
