@@ -21,14 +21,14 @@ export const channels = {
 } as const
 
 /** A channel whose messages have a type. */
-export interface MessageChannel<Message> extends Channel {
+export interface TypedChannel<Message> extends Channel {
   publish (message: Message): void
   subscribe (listener: (message: Message, name: string | symbol) => void): void
   unsubscribe (listener: (message: Message, name: string | symbol) => void): boolean
 }
 
-function typed<Message> (name: string): MessageChannel<Message> {
-  return channel(`plant-store:${name}`) as MessageChannel<Message>
+function typed<Message> (name: string): TypedChannel<Message> {
+  return channel(`plant-store:${name}`) as TypedChannel<Message>
 }
 
 /** Published once for each registration of the plugin; its counts are current whenever they are read. */

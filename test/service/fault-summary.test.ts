@@ -69,5 +69,5 @@ t.test('a storm of 503 leaves some lines without a stack, and every response is 
   t.equal(lines.reduce((sum, { count }) => sum + Number(count ?? 1), 0), refused)
   t.notMatch(service.stdout, 'stack')
   t.match(lines[0], { level: 40, error: 50301, reqId: /./ })
-  t.match(lines.find(({ count }) => count !== undefined), { reqIds: [/^[\w-]+$/] })
+  t.match(lines.find(({ count }) => count !== undefined), { reqIds: [/^[\w-]{12}-\w+$/] })
 })

@@ -76,6 +76,17 @@ t.test('the only place is replaced within a second too', async t => {
   t.equal(started.length, 9)
 })
 
+t.test('the delay that is announced is the back-off, however slow the process is', async t => {
+  class SlowClock extends VirtualClock {
+    override now (): number { return super.now() + this.#delay++ }
+    #delay = 0
+  }
+  const restarts = new RestartSchedule<string>(() => {}, new SlowClock())
+  t.teardown(() => restarts.stop())
+  t.equal(restarts.replace('a', 0, 2), 100)
+  t.equal(restarts.replace('b', 0, 0), 100, 'also if no worker is left')
+})
+
 t.test('after stop nothing starts', async t => {
   const { clock, started, restarts } = schedule(t)
   restarts.replace('a', 0, 0)

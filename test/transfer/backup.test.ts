@@ -21,7 +21,7 @@ t.test('a backup is a whole database with the plants to the byte, and replaces n
   t.equal(stdout, '')
   t.match(stderr, /^backup: 100 %, [\d.]+ MB$/m)
   t.strictSame(bytesOfPlants(file), bytesOfPlants(join(folder, 'plants.db')))
-  t.equal(statSync(file).mode & 0o777, 0o640, 'who may not read the database may not read its backup')
+  t.equal(statSync(file).mode & 0o007, 0, 'who may not read the database may not read its backup')
   const bytes = readFileSync(file)
 
   const again = await run(['backup', file], { DATA_DIR: folder }, counted)

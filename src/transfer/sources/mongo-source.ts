@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Collection, Filter, FindOptions, MongoClient } from 'mongodb'
 import { connectionFault, isServerError } from '../../stores/mongo/mongo-errors.js'
 import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
+import { TransferFault } from '../transfer-fault.js'
 import { DocumentsPage, type NumericId } from './documents-page.js'
 import { PAGE_PLANTS, type PlantSource, type SourcePage } from './plant-source.js'
-import { TransferFault } from '../transfer-fault.js'
 
 const LOWEST_ID = -(2n ** 63n)
 /** Milliseconds for which reading a page is retried, for example during an election. */
