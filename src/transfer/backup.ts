@@ -6,9 +6,9 @@ import { messageOf } from '../error-message.js'
 import { ConfigurationError, readStorePlace } from '../service/config/configuration.js'
 import { databaseFile, describeStore } from '../service/create-store.js'
 import { withNewFile } from './targets/new-file.js'
-import { Progress, type ProgressState } from './progress.js'
+import { showProgress, type ProgressState } from './progress.js'
 import { interruption } from './run-copy.js'
-import { SqliteSource } from './sources/sqlite-source.js'
+import { openSqliteFile } from './sources/sqlite-source.js'
 import { TransferFault } from './transfer-fault.js'
 
 const PROGRESS_INTERVAL_MS = 100
@@ -25,11 +25,11 @@ export async function backup (
   const signal = interruption()
   const database = databaseFile(DATA_DIR)
   // Checks that the file is one of this package's.
-  const source = await SqliteSource.open(database)
+  const source = await openSqliteFile(database)
   await source.close()
 
   return withNewFile(file, async (partialPath, publish) => {
-    const progress = new Progress(process.stderr, 'backup', { quiet })
+    const progress = showProgress(process.stderr, 'backup', { quiet })
     if (!quiet) progress.line(`from ${describeStore({ DATA_DIR })}\nto   ${file}`)
     const state = (): ProgressState => {
       const written = bytesOf(partialPath)

@@ -3,10 +3,11 @@ import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { ConfigurationError, readStorePlace, type StorePlace } from '../service/config/configuration.js'
 import { databaseFile, describeStore } from '../service/create-store.js'
-import { NdjsonTarget } from './targets/ndjson-target.js'
-import { unwritable, withNewFile } from './targets/new-file.js'
+import { ndjsonTarget } from './targets/ndjson-target.js'
+import { withNewFile } from './targets/new-file.js'
 import type { PlantSource } from './sources/plant-source.js'
 import { interruption, runCopy, type Copy } from './run-copy.js'
+import { unwritable } from './transfer-fault.js'
 
 export interface FileCommand {
   /** Undefined: standard output or input. */
@@ -24,7 +25,7 @@ export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Fil
     source,
     from: describeStore(place),
     to,
-    target: tally => new NdjsonTarget(output, to, tally, signal),
+    target: tally => ndjsonTarget(output, to, tally, signal),
     quiet,
     signal,
     ...options
@@ -53,10 +54,10 @@ export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Fil
 
 async function openSource ({ MONGODB_URL, DATA_DIR }: StorePlace): Promise<PlantSource> {
   // The driver takes a tenth of a second to load.
-  if (MONGODB_URL === undefined) return (await import('./sources/sqlite-source.js')).SqliteSource.open(databaseFile(DATA_DIR))
-  const { MongoSource } = await import('./sources/mongo-source.js')
+  if (MONGODB_URL === undefined) return (await import('./sources/sqlite-source.js')).openSqliteFile(databaseFile(DATA_DIR))
+  const { connectMongo } = await import('./sources/mongo-source.js')
   try {
-    return await MongoSource.open(MONGODB_URL)
+    return await connectMongo(MONGODB_URL)
   } catch (error) {
     if (error instanceof TypeError) throw new ConfigurationError(`MONGODB_URL cannot be used: ${error.message}`)
     throw error

@@ -3,10 +3,10 @@ import { ConfigurationError, readStorePlace, type StorePlace } from '../service/
 import { createStore, databaseFile, describeStore } from '../service/create-store.js'
 import type { PlantStore } from '../stores/plant-store.js'
 import type { FileCommand } from './export-plants.js'
-import { NdjsonSource } from './sources/ndjson-source.js'
+import { ndjsonSource, openNdjsonFile } from './sources/ndjson-source.js'
 import { interruption, runCopy, type Copy } from './run-copy.js'
-import { SqliteSource } from './sources/sqlite-source.js'
-import { StoreTarget } from './targets/store-target.js'
+import { openSqliteFile } from './sources/sqlite-source.js'
+import { storeTarget } from './targets/store-target.js'
 import { TransferFault } from './transfer-fault.js'
 
 /** Milliseconds from which the MongoDB driver's timeouts follow: long enough for an election. */
@@ -15,7 +15,7 @@ const STORE_TIMEOUT = 60_000
 /** `plant-store import`: stores the plant of each line of NDJSON in the configured store; returns the exit code. */
 export async function importPlants (env: NodeJS.ProcessEnv, { file, quiet }: FileCommand): Promise<number> {
   const place = readStorePlace(env)
-  const source = file === undefined ? NdjsonSource.ofStandardInput() : await NdjsonSource.open(file)
+  const source = file === undefined ? ndjsonSource(process.stdin, 'standard input') : await openNdjsonFile(file)
   return copyIntoStore(place, { task: 'import', source, from: file ?? 'standard input', quiet })
 }
 
@@ -26,7 +26,7 @@ export async function migrate (env: NodeJS.ProcessEnv, { quiet }: { quiet: boole
   if (MONGODB_URL === undefined) {
     throw new ConfigurationError('MONGODB_URL is not set: set it, or MONGODB_URL_FILE, to the MongoDB that the plants are copied to')
   }
-  const source = await SqliteSource.open(databaseFile(DATA_DIR))
+  const source = await openSqliteFile(databaseFile(DATA_DIR))
   return copyIntoStore(place, { task: 'migrate', source, from: describeStore({ DATA_DIR }), quiet })
 }
 
@@ -37,7 +37,7 @@ async function copyIntoStore (place: StorePlace, copy: Pick<Copy, 'task' | 'sour
     return await runCopy({
       ...copy,
       to: describeStore(place),
-      target: tally => new StoreTarget(store, tally, signal),
+      target: tally => storeTarget(store, tally, signal),
       signal
     })
   } finally {

@@ -20,55 +20,37 @@ export interface ProgressState {
 }
 
 /** Shows the progress of a command: on a terminal as a bar that fits it, otherwise as a line every five seconds. */
-export class Progress {
-  readonly #output: ProgressOutput
-  readonly #task: string
-  readonly #quiet: boolean
-  readonly #now: () => number
-  #last: number
-  #hasBar = false
+export function showProgress (
+  output: ProgressOutput, task: string,
+  { quiet, now = () => performance.now() }: { quiet: boolean, now?: () => number }
+) {
+  let last = now()
+  let hasBar = false
 
-  /** @param now a clock, in milliseconds */
-  constructor (
-    output: ProgressOutput, task: string,
-    { quiet, now = () => performance.now() }: { quiet: boolean, now?: () => number }
-  ) {
-    this.#output = output
-    this.#task = task
-    this.#quiet = quiet
-    this.#now = now
-    this.#last = now()
-  }
-
-  /** Shows the state if an update is due; only then is `state` called. */
-  update (state: () => ProgressState): void {
-    const now = this.#now()
-    if (this.#quiet || now - this.#last < (this.#output.isTTY ? REDRAW_MS : NEW_LINE_MS)) return
-    this.#last = now
-    this.#show(state())
-  }
-
-  /** Shows the last state, and ends the line. */
-  end (state: ProgressState): void {
-    if (this.#quiet) return
-    this.#show(state)
-    if (this.#hasBar) this.#output.write('\n')
-    this.#hasBar = false
-  }
-
-  /** Writes a line above the bar, even with `--quiet`. */
-  line (text: string): void {
-    this.#output.write(`${this.#hasBar ? '\r\x1b[K' : ''}${text}\n`)
-  }
-
-  #show ({ part, done }: ProgressState): void {
+  function show ({ part, done }: ProgressState): void {
     const text = part === undefined ? done : `${Math.floor(part * 100)} %, ${done}`
-    if (!this.#output.isTTY) {
-      this.#output.write(`${this.#task}: ${text}\n`)
-      return
+    hasBar = output.isTTY === true
+    output.write(hasBar ? `\r${fitted(task, part, text, output.columns || 80)}\x1b[K` : `${task}: ${text}\n`)
+  }
+
+  return {
+    /** Shows the state if an update is due; only then is `state` called. */
+    update (state: () => ProgressState): void {
+      if (quiet || now() - last < (output.isTTY ? REDRAW_MS : NEW_LINE_MS)) return
+      last = now()
+      show(state())
+    },
+    /** Shows the last state, and ends the line. */
+    end (state: ProgressState): void {
+      if (quiet) return
+      show(state)
+      if (hasBar) output.write('\n')
+      hasBar = false
+    },
+    /** Writes a line above the bar, even with `--quiet`. */
+    line (text: string): void {
+      output.write(`${hasBar ? '\r\x1b[K' : ''}${text}\n`)
     }
-    this.#hasBar = true
-    this.#output.write(`\r${fitted(this.#task, part, text, this.#output.columns || 80)}\x1b[K`)
   }
 }
 

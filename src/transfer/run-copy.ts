@@ -1,5 +1,5 @@
 import type { PlantSource, SourcePage } from './sources/plant-source.js'
-import { Progress, type ProgressState } from './progress.js'
+import { showProgress, type ProgressState } from './progress.js'
 import { Tally } from './tally.js'
 import { OutputClosed, TransferFault } from './transfer-fault.js'
 
@@ -41,7 +41,7 @@ export async function runCopy ({ task, source, target, from, to, quiet, signal, 
   // A closed standard output is not an error.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const isExport = task === 'export'
-  const progress = new Progress(stderr, task, { quiet })
+  const progress = showProgress(stderr, task, { quiet })
   const tally = new Tally(line => progress.line(line))
   const started = performance.now()
   let part: number | undefined

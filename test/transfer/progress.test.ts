@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
 import { needsProgram } from '../support/process/needs.js'
-import { Progress } from '../../src/transfer/progress.js'
+import { showProgress } from '../../src/transfer/progress.js'
 import { program } from '../support/process/project.js'
 import { testFolder } from '../support/process/program.js'
 import { fill, manyPlants } from './plants.js'
@@ -20,7 +20,7 @@ const state = { part: 0.5, done: '1,500,000 plants, 100,000 a second' }
 t.test('on a terminal the bar leaves the last column free, and follows its width', async t => {
   for (const columns of [200, 100, 80, 79, 60, 50, 20, 5]) {
     const output = new Output(true, columns)
-    const progress = new Progress(output, 'migrate', { quiet: false })
+    const progress = showProgress(output, 'migrate', { quiet: false })
     progress.end(state)
     const shown = output.text.replace(/^\r|\x1b\[K\n$/g, '') // eslint-disable-line no-control-regex
     t.ok(shown.length < columns, shown)
@@ -29,14 +29,14 @@ t.test('on a terminal the bar leaves the last column free, and follows its width
     else t.equal(shown.replace(/ \[(#+)-+\]/, ''), full, 'a bar that is half full')
   }
   const unknown = new Output(true, 0)
-  new Progress(unknown, 'import', { quiet: false }).end({ ...state, part: undefined })
+  showProgress(unknown, 'import', { quiet: false }).end({ ...state, part: undefined })
   t.equal(unknown.text, `\rimport ${state.done}\x1b[K\n`, 'a terminal of unknown width is assumed to have 80 columns; nothing is known of the rest')
 })
 
 t.test('on a terminal it is redrawn at most ten times a second, and a line goes above it', async t => {
   let now = 0
   const output = new Output(true)
-  const progress = new Progress(output, 'import', { quiet: false, now: () => now })
+  const progress = showProgress(output, 'import', { quiet: false, now: () => now })
   for (now = 0; now < 1_000; now += 10) progress.update(() => state)
   t.equal(output.text.split('\r').length - 1, 9)
   output.text = ''
@@ -47,7 +47,7 @@ t.test('on a terminal it is redrawn at most ten times a second, and a line goes 
 t.test('in a pipe there is a line every five seconds, and one at the end', async t => {
   let now = 0
   const output = new Output(false)
-  const progress = new Progress(output, 'export', { quiet: false, now: () => now })
+  const progress = showProgress(output, 'export', { quiet: false, now: () => now })
   for (now = 0; now < 11_000; now += 100) progress.update(() => state)
   progress.line('id 7: bad')
   progress.end({ ...state, part: 1 })
@@ -57,7 +57,7 @@ t.test('in a pipe there is a line every five seconds, and one at the end', async
 t.test('quiet, only lines are written', async t => {
   let now = 0
   const output = new Output(true)
-  const progress = new Progress(output, 'export', { quiet: true, now: () => now })
+  const progress = showProgress(output, 'export', { quiet: true, now: () => now })
   for (now = 0; now < 1_000; now += 100) progress.update(() => state)
   progress.line('id 7: bad')
   progress.end(state)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
 import { SourcePage } from '../../src/transfer/sources/plant-source.js'
-import { StoreTarget } from '../../src/transfer/targets/store-target.js'
+import { storeTarget } from '../../src/transfer/targets/store-target.js'
 import { Tally } from '../../src/transfer/tally.js'
 import { TransferFault } from '../../src/transfer/transfer-fault.js'
 import { until } from '../support/until.js'
@@ -17,7 +17,7 @@ function setUp (store: PlantStore) {
   const lines: string[] = []
   const tally = new Tally(line => lines.push(line))
   const interruption = new AbortController()
-  return { lines, tally, interruption, target: new StoreTarget(store, tally, interruption.signal) }
+  return { lines, tally, interruption, target: storeTarget(store, tally, interruption.signal) }
 }
 
 /** Takes every plant but those with these ids. */

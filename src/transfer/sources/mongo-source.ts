@@ -4,7 +4,7 @@ import { connectionFault, isServerError } from '../../stores/mongo/mongo-errors.
 import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
 import { TransferFault } from '../transfer-fault.js'
 import { DocumentsPage, type NumericId } from './documents-page.js'
-import { PAGE_PLANTS, type PlantSource, type SourcePage } from './plant-source.js'
+import { PAGE_PLANTS, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
 /** Milliseconds for which reading a page is retried, for example during an election. */
@@ -26,67 +26,34 @@ interface PlantDocument {
  * The plants of a MongoDB in the order of their ids, as the majority has them, a page at a time: every plant stored at
  * the start, and perhaps later ones. Reading stops at the highest id of the start, since a service could create plants
  * faster than they are copied. Reading a page is retried for a minute.
+ * @throws {TypeError} if the URL cannot be used
+ * @throws {TransferFault} if MongoDB cannot be reached
  */
-export class MongoSource implements PlantSource {
-  readonly size: number
-  position = 0
-  readonly #client: MongoClient
-  readonly #documents: Collection<PlantDocument>
-  readonly #highestId: NumericId
-
-  private constructor (client: MongoClient, documents: Collection<PlantDocument>, size: number, highestId: NumericId) {
-    this.#client = client
-    this.#documents = documents
-    this.size = size
-    this.#highestId = highestId
+export async function connectMongo (url: string): Promise<PlantSource> {
+  const client = connectionTo(url, RETRY_MS)
+  try {
+    await client.connect()
+    const documents = databaseOf(client).collection<PlantDocument>('plants')
+    const size = await documents.estimatedDocumentCount()
+    const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, HIGHEST)
+    return mongoSource(client, documents, size, highest?._id ?? LOWEST_ID)
+  } catch (error) {
+    await client.close()
+    throw new TransferFault(connectionFault(error))
   }
+}
 
-  /** Connects; throws a TypeError if the URL cannot be used, a TransferFault if MongoDB cannot be reached. */
-  static async open (url: string): Promise<MongoSource> {
-    const client = connectionTo(url, RETRY_MS)
-    try {
-      await client.connect()
-      const documents = databaseOf(client).collection<PlantDocument>('plants')
-      const size = await documents.estimatedDocumentCount()
-      const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, HIGHEST)
-      return new MongoSource(client, documents, size, highest?._id ?? LOWEST_ID)
-    } catch (error) {
-      await client.close()
-      throw new TransferFault(connectionFault(error))
-    }
-  }
+function mongoSource (
+  client: MongoClient, documents: Collection<PlantDocument>, size: number, highestId: NumericId
+): PlantSource {
+  let position = 0
 
-  async * pages (signal: AbortSignal): AsyncGenerator<SourcePage> {
-    let filter: Filter<PlantDocument> = { _id: { $gte: LOWEST_ID, $lte: this.#highestId } }
-    let deadline: number | undefined
-    for (let done = false; !done && !signal.aborted;) {
-      try {
-        for await (const page of this.#find(filter, signal)) {
-          yield page
-          if (page.lastId !== undefined) filter = { _id: { $gt: page.lastId, $lte: this.#highestId } }
-          deadline = undefined
-        }
-        done = true
-      } catch (error) {
-        deadline ??= performance.now() + RETRY_MS
-        if (!isTemporary(error) || performance.now() > deadline) throw unreadable(error)
-        await sleep(RETRY_INTERVAL_MS, undefined, { signal }).catch(() => {})
-      }
-    }
-    try {
-      // A comparison selects numbers only. Documents with an id of another type must be reported as invalid.
-      yield * this.#find({ $nor: [{ _id: { $gte: LOWEST_ID } }] }, signal)
-    } catch (error) {
-      throw unreadable(error)
-    }
-  }
-
-  async * #find (filter: Filter<PlantDocument>, signal: AbortSignal): AsyncGenerator<DocumentsPage> {
+  async function * find (filter: Filter<PlantDocument>, signal: AbortSignal): AsyncGenerator<DocumentsPage> {
     if (signal.aborted) return
     let page = new DocumentsPage()
-    for await (const bytes of this.#documents.find<Uint8Array>(filter, READ)) {
+    for await (const bytes of documents.find<Uint8Array>(filter, READ)) {
       page.addDocument(bytes)
-      this.position++
+      position++
       if (!page.isFull) continue
       yield page
       if (signal.aborted) return
@@ -95,8 +62,34 @@ export class MongoSource implements PlantSource {
     if (page.length > 0) yield page
   }
 
-  async close (): Promise<void> {
-    await this.#client.close()
+  return {
+    size,
+    get position () { return position },
+    async * pages (signal) {
+      let filter: Filter<PlantDocument> = { _id: { $gte: LOWEST_ID, $lte: highestId } }
+      let deadline: number | undefined
+      for (let done = false; !done && !signal.aborted;) {
+        try {
+          for await (const page of find(filter, signal)) {
+            yield page
+            if (page.lastId !== undefined) filter = { _id: { $gt: page.lastId, $lte: highestId } }
+            deadline = undefined
+          }
+          done = true
+        } catch (error) {
+          deadline ??= performance.now() + RETRY_MS
+          if (!isTemporary(error) || performance.now() > deadline) throw readFault(error)
+          await sleep(RETRY_INTERVAL_MS, undefined, { signal }).catch(() => {})
+        }
+      }
+      try {
+        // A comparison selects numbers only. Documents with an id of another type must be reported as invalid.
+        yield * find({ $nor: [{ _id: { $gte: LOWEST_ID } }] }, signal)
+      } catch (error) {
+        throw readFault(error)
+      }
+    },
+    async close () { await client.close() }
   }
 }
 
@@ -105,6 +98,6 @@ function isTemporary (error: unknown): boolean {
   return !(isServerError(error) && REFUSALS.has(error.code))
 }
 
-function unreadable (error: unknown): TransferFault {
+function readFault (error: unknown): TransferFault {
   return new TransferFault(connectionFault(error), { temporary: isTemporary(error) })
 }

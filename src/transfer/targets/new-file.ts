@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { link, lstat, open, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf, messageOf } from '../../error-message.js'
-import { TransferFault } from '../transfer-fault.js'
+import { codeOf } from '../../error-message.js'
+import { unwritable } from '../transfer-fault.js'
 
 /**
  * Creates a file that is either complete and on disk under its name, or absent. It is written under a temporary name in
@@ -61,10 +61,4 @@ async function sync (path: string, flags: string): Promise<void> {
   } finally {
     await handle.close()
   }
-}
-
-/** Converts the error of a failed write. */
-export function unwritable (path: string, error: unknown): TransferFault {
-  if (codeOf(error) === 'EEXIST') return new TransferFault(`${path} already exists, and was not changed: choose another name`)
-  return new TransferFault(`${path} cannot be written: ${messageOf(error)}`)
 }
