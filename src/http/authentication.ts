@@ -20,8 +20,7 @@ const credentials = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 export async function bearerAuthentication (app: FastifyInstance, tokens: Tokens): Promise<onRequestHookHandler> {
   const list = typeof tokens === 'function' ? undefined : BearerTokens.from(tokens)
   const decide = typeof tokens === 'function' ? tokens : (token: string) => list?.accepts(token) === true
-  // If the host has registered the plugin, this scope already has its decorators, and a second registration would
-  // throw.
+  // A host's registration is used: a second one in the same scope would throw.
   if (app.verifyBearerAuthFactory === undefined) await app.register(bearerAuth, { addHook: false, keys: [] })
   const verify = app.verifyBearerAuthFactory?.({
     addHook: false,

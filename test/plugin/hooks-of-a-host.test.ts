@@ -172,6 +172,47 @@ t.test('a preValidation hook sees the parsed body; a preParsing hook may give an
   t.match((await create(app, '/plants', PLANT, { 'x-broken': '1' })).json(), { statusCode: 500, message: 'broken' })
 })
 
+t.test('a body is read over a socket whatever the host does with the request', async t => {
+  const app = host(t)
+  const chunks: string[] = []
+  const events: string[] = []
+  app.addHook('onRequest', async ({ headers, raw }) => {
+    if (headers['x-late'] !== undefined) await until(() => raw.complete)
+    if (headers['x-tapped'] !== undefined) raw.on('data', chunk => { chunks.push(String(chunk)) })
+    if (headers['x-observed'] === undefined) return
+    for (const event of ['end', 'close']) raw.once(event, () => { events.push(event) })
+  })
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  const connection = await RawConnection.open(t, await listen(app))
+  const body = JSON.stringify(PLANT)
+  const send = async (header: string, ...parts: string[]): Promise<string> => {
+    connection.write('POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', header, '')
+    for (const part of parts) {
+      await sleep(20)
+      connection.socket.write(part)
+    }
+    const answer = await connection.answer()
+    t.equal(answer.status, 200, header)
+    return answer.body
+  }
+  const length = `Content-Length: ${body.length}`
+  await t.test('it arrives with the head, after it, in parts, or before the hook has ended', async () => {
+    await send(`${length}\r\n\r\n${body}`)
+    await send(`${length}\r\n`, body)
+    await send(`${length}\r\n`, body.slice(0, 9), body.slice(9))
+    await send('Transfer-Encoding: chunked\r\n', `9\r\n${body.slice(0, 9)}\r\n`, `${(body.length - 9).toString(16)}\r\n${body.slice(9)}\r\n0\r\n\r\n`)
+    await send(`X-Late: 1\r\n${length}\r\n`, body)
+  })
+  await t.test('a hook listens to it too', async t => {
+    await send(`X-Tapped: 1\r\n${length}\r\n`, body.slice(0, 9), body.slice(9))
+    t.strictSame(chunks, [body.slice(0, 9), body.slice(9)])
+  })
+  await t.test('the request ends and closes', async t => {
+    await send(`X-Observed: 1\r\n${length}\r\n`, body)
+    t.strictSame(events, ['end', 'close'])
+  })
+})
+
 t.test('the async context of a request reaches the store and every later hook, over a socket', async t => {
   const context = new AsyncLocalStorage<number>()
   const seen: Record<string, (number | undefined)[]> = {}

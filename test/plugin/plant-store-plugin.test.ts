@@ -114,6 +114,14 @@ t.test('a host with @fastify/bearer-auth of its own keeps it', async t => {
   }
 })
 
+t.test('a host\'s registration of @fastify/bearer-auth is used, also in the very scope of the plugin', async t => {
+  const app = host(t)
+  await app.register(bearerAuth, { keys: ['the-token-of-the-host'], addHook: false })
+  const inTheSameScope = Object.assign(plantStore.bind(undefined), { [Symbol.for('skip-override')]: true })
+  await app.register(inTheSameScope, { store: memoryPlantStore(), tokens })
+  await keepsTheContract(t, app)
+})
+
 t.test('a token function sees the request as the host made it, with its decorations', async t => {
   const app = host(t)
   app.decorateRequest('tenant', '')
