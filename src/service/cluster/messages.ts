@@ -1,6 +1,9 @@
 import type { Configuration, Credentials } from '../config/configuration.js'
 import type { MetricsData } from '../metrics/process-metrics.js'
 
+/** Milliseconds between two heartbeats of a worker. */
+export const HEARTBEAT_INTERVAL_MS = 1_000
+
 /** The messages from the primary process to a worker. */
 export type ToWorker =
   | { kind: 'start', configuration: Configuration }

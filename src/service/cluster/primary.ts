@@ -7,10 +7,12 @@ import { isSocketPath } from '../http/unix-socket.js'
 import { WorkerUnusable } from '../format-error.js'
 import type { MetricsData } from '../metrics/process-metrics.js'
 import type { RunningService } from '../service.js'
-import { Heartbeats, HEARTBEAT_INTERVAL_MS } from './heartbeats.js'
-import type { FromWorker, ToWorker } from './messages.js'
+import { HEARTBEAT_INTERVAL_MS, type FromWorker, type ToWorker } from './messages.js'
 import { RestartSchedule } from './restart-schedule.js'
 import type { WorkersMetrics } from './workers-metrics.js'
+
+/** Heartbeats in a row: 15 s, longer than a healthy worker blocks its event loop. */
+const MOST_MISSED = 15
 
 /**
  * Runs the service in WORKERS processes that share the port. This process reads the configuration and the files, and
@@ -35,6 +37,7 @@ interface Slot {
   worker: Worker | undefined
   /** On the clock of `performance.now()`; undefined until the worker is ready. */
   readyAt: number | undefined
+  missedHeartbeats: number
   /** Where the worker is in its shutdown. */
   port: 'open' | (FromWorker & { kind: 'portClosed' | 'disconnectable' })['kind']
 }
@@ -43,7 +46,6 @@ class Workers implements RunningService {
   address = ''
   readonly #log: FastifyBaseLogger
   readonly #slots: readonly Slot[]
-  readonly #heartbeats = new Heartbeats<Worker>()
   readonly #restarts = new RestartSchedule<Slot>(slot => { this.#restart(slot) })
   readonly #metrics: WorkersMetrics | undefined
   #configuration: Configuration
@@ -54,7 +56,7 @@ class Workers implements RunningService {
     this.#metrics = metrics
     this.#configuration = configuration
     this.#log = log
-    this.#slots = Array.from({ length: configuration.WORKERS }, () => ({ worker: undefined, readyAt: undefined, port: 'open' }))
+    this.#slots = Array.from({ length: configuration.WORKERS }, () => ({ worker: undefined, readyAt: undefined, missedHeartbeats: 0, port: 'open' }))
     // Each worker accepts connections from the kernel itself. With Node's default, SCHED_RR, the primary accepts them
     // and hands them over by message: a connection on its way to a worker that dies is neither answered nor closed.
     cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -76,7 +78,7 @@ class Workers implements RunningService {
 
   reload (credentials: Credentials): void {
     this.#configuration = { ...this.#configuration, ...credentials }
-    this.#sendAll({ kind: 'reload', credentials })
+    for (const worker of this.#workers()) send(worker, { kind: 'reload', credentials })
   }
 
   async shutdown (): Promise<void> {
@@ -107,16 +109,15 @@ class Workers implements RunningService {
   async #fork (slot: Slot): Promise<string> {
     const worker = cluster.fork()
     slot.worker = worker
+    slot.missedHeartbeats = 0
     slot.port = 'open'
     let failure: string | undefined
-    this.#heartbeats.expect(worker)
 
     return new Promise((resolve, reject) => {
       const exited = (reason: string): void => {
         const { readyAt } = slot
         slot.worker = undefined
         slot.readyAt = undefined
-        this.#heartbeats.forget(worker)
         this.#metrics?.exited(worker)
         reject(new WorkerUnusable(failure ?? `a worker exited (${reason}) before it was ready`))
         if (this.#isShuttingDown) this.#disconnectLast()
@@ -124,7 +125,7 @@ class Workers implements RunningService {
       }
       worker.on('message', (message: FromWorker) => {
         if (message.kind === 'heartbeat') {
-          this.#heartbeats.receive(worker)
+          slot.missedHeartbeats = 0
           this.#metrics?.receive(worker, message)
         } else if (message.kind === 'online') {
           send(worker, { kind: 'start', configuration: this.#configuration })
@@ -170,8 +171,14 @@ class Workers implements RunningService {
     this.#restarts.stop()
   }
 
+  /**
+   * Missed heartbeats are counted, not measured by a clock: while the machine sleeps or the container is paused,
+   * nothing is counted either, so no worker is blamed afterwards.
+   */
   #killUnresponsive (): void {
-    for (const worker of this.#heartbeats.check()) {
+    for (const slot of this.#slots) {
+      if (slot.worker === undefined || ++slot.missedHeartbeats !== MOST_MISSED + 1) continue
+      const { worker } = slot
       this.#log.error({ worker: worker.process.pid }, 'a worker does not respond: it is killed')
       worker.process.kill('SIGKILL')
     }
@@ -186,10 +193,6 @@ class Workers implements RunningService {
     if (last === undefined || this.#slots.some(slot => slot !== last && slot.worker !== undefined && slot.port !== 'portClosed')) return
     last.port = 'portClosed'
     last.worker?.disconnect()
-  }
-
-  #sendAll (message: ToWorker): void {
-    for (const worker of this.#workers()) send(worker, message)
   }
 }
 

@@ -7,8 +7,7 @@ import { createLogger } from '../logging/logger.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { createMetrics, startService, type RunningService } from '../service.js'
 import { shutdownTimeoutMs } from '../shutdown/drain.js'
-import { HEARTBEAT_INTERVAL_MS } from './heartbeats.js'
-import type { FromWorker, ToWorker } from './messages.js'
+import { HEARTBEAT_INTERVAL_MS, type FromWorker, type ToWorker } from './messages.js'
 
 /** Milliseconds after which the last worker stops waiting for another one that is stuck. */
 const DISCONNECT_TIMEOUT_MS = 2_500
