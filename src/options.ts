@@ -27,9 +27,6 @@ export interface PlantStoreOptions {
   queueBytes?: number | undefined
 }
 
-/** The options with all defaults filled in. */
-export type CheckedOptions = { [Name in keyof PlantStoreOptions]-?: Exclude<PlantStoreOptions[Name], undefined> }
-
 /**
  * Defaults and bounds of the limits. A MongoDB document has at most 16 MiB, and a plant may take nearly all of the
  * body.
@@ -45,7 +42,7 @@ export const limits = {
  * Checks the options and fills in the defaults.
  * @throws {TypeError} that names the option, its fault and what is allowed, never a token
  */
-export function checkOptions (options: PlantStoreOptions): CheckedOptions {
+export function checkOptions (options: PlantStoreOptions) {
   const { store, tokens } = options
   if (typeof store?.create !== 'function') {
     throw new TypeError('plant-store: the option store must be a PlantStore, for example sqlitePlantStore({ path: \'plants.db\' })')

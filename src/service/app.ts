@@ -34,7 +34,8 @@ export async function createApp (
   { configuration, store, tokens, health, log, metrics, onServer }: AppOptions
 ): Promise<FastifyInstance> {
   const isTrusted = configuration.TRUST_PROXY === undefined ? undefined : trustedProxies(configuration.TRUST_PROXY)
-  const ids = new RequestIds(configuration.REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
+  const idHeader = configuration.REQUEST_ID_HEADER?.toLowerCase()
+  const ids = new RequestIds(idHeader, isTrusted)
   const app = fastify({
     genReqId: ids.assign,
     ...(isTrusted && { trustProxy: isTrusted }),
@@ -65,9 +66,9 @@ export async function createApp (
       app.routing(request.raw, reply.raw)
     }
   })
-  if (configuration.REQUEST_ID_HEADER !== undefined) {
-    app.addHook('onRequest', ({ raw }, reply, done) => {
-      for (const [name, id] of Object.entries(ids.headers(raw))) reply.raw.setHeader(name, id)
+  if (idHeader !== undefined) {
+    app.addHook('onRequest', ({ id }, reply, done) => {
+      reply.raw.setHeader(idHeader, id)
       done()
     })
   }

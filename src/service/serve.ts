@@ -20,16 +20,15 @@ export async function serve (): Promise<void> {
   const { HOST, WORKERS, METRICS_PORT, DOCS } = configuration
   const log = await createLogger(configuration, process.stdout)
   const current: { service?: RunningService } = {}
-  let closeMetrics: (() => void) | undefined
   let stopWatch: (() => void) | undefined
   const watch = ({ tls }: Pick<Configuration, 'tls'>): void => {
     stopWatch?.()
     stopWatch = tls && watchCertificate(tls.expiresAt, log)
   }
-  const reload = ({ service }: typeof current): void => {
+  const reload = (): void => {
     try {
       const { ACCESS_TOKENS, tls } = readCredentials(env)
-      service?.reload({ ACCESS_TOKENS: ACCESS_TOKENS ?? [generated], tls })
+      current.service?.reload({ ACCESS_TOKENS: ACCESS_TOKENS ?? [generated], tls })
       log.info({ tokens: ACCESS_TOKENS?.length ?? 1 }, 'SIGHUP: access tokens and certificate reloaded')
       watch({ tls })
     } catch (error) {
@@ -38,10 +37,10 @@ export async function serve (): Promise<void> {
     }
   }
   // The files may have been read already during startup, so they are read again once the service runs.
-  let hangUps = 0
+  let isHungUp = false
   process.on('SIGHUP', () => {
-    hangUps++
-    if (current.service !== undefined) reload(current)
+    isHungUp = true
+    if (current.service !== undefined) reload()
   })
 
   // Before anything is started: as PID 1 of a container, a process ignores signals without a handler.
@@ -62,7 +61,6 @@ export async function serve (): Promise<void> {
     if (err) log.fatal({ err }, 'shutting down after an uncaught error')
     else log.info(`${signal ?? 'no more work'}: finishing pending requests, then exiting`)
     await current.service?.shutdown()
-    closeMetrics?.()
     log.info('stopped')
   })
 
@@ -75,17 +73,16 @@ export async function serve (): Promise<void> {
   if (METRICS_PORT !== undefined) {
     const { serveMetrics } = await import('./metrics/serve-metrics.js')
     const host = isSocketPath(HOST) ? '127.0.0.1' : HOST
-    const { port, close } = await serveMetrics(host, METRICS_PORT, async () => started.metrics())
-    closeMetrics = close
+    const port = await serveMetrics(host, METRICS_PORT, async () => started.metrics())
     log.info({ port }, `metrics on port ${port}, path /metrics`)
   }
 
-  if (hangUps > 0) reload(current)
+  if (isHungUp) reload()
   else watch(configuration)
 
   const { address } = started
   const place = describeStore(configuration)
-  if (env.NODE_ENV !== 'production') process.stdout.write(firstScreen({ address, store: place, madeToken, docs: DOCS }))
+  if (env.NODE_ENV !== 'production') process.stdout.write(firstScreen(address, place, madeToken, DOCS))
   log.info({ address, store: place, ...(WORKERS > 1 && { workers: WORKERS }) }, `ready at ${address}`)
   const warning = await storeWarning(configuration)
   if (warning !== undefined) log.warn(warning)

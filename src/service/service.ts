@@ -14,10 +14,7 @@ import { isSocketPath } from './http/unix-socket.js'
 import { logConditions } from './logging/condition-log.js'
 import type { MetricsData } from './metrics/process-metrics.js'
 import type { ServiceMetrics } from './metrics/service-metrics.js'
-import { drain, type DrainOptions } from './shutdown/drain.js'
-
-/** Milliseconds for which a shutdown waits for connections that send nothing. */
-const IDLE_CONNECTION_TIMEOUT_MS = 1_000
+import { drain, type SharedPort } from './shutdown/drain.js'
 
 export interface ServiceOptions {
   /** The configuration, in which access tokens are set. */
@@ -25,7 +22,7 @@ export interface ServiceOptions {
   log: FastifyBaseLogger
   metrics?: ServiceMetrics | undefined
   /** Set if other processes share the port. */
-  sharedPort?: DrainOptions['sharedPort']
+  sharedPort?: SharedPort
 }
 
 /** A running service, in one process or in several. */
@@ -50,8 +47,7 @@ export async function startService (
   const store = await createStore(configuration)
   // Fastify is loaded while the store opens.
   const [{ createApp }] = await Promise.all([import('./app.js'), opened(store)])
-  const eventLoop = new EventLoopLag()
-  const health = new Health(store, eventLoop)
+  const health = new Health(store, new EventLoopLag())
   const servers: Server[] = []
   const tokens = new BearerTokens(ACCESS_TOKENS)
   const onServer = (server: Server): void => { servers.push(server) }
@@ -75,10 +71,9 @@ export async function startService (
       health.close()
       // Servers for an address that could not be bound never listened.
       const listening = servers.filter(server => server.listening)
-      await drain(listening, { idleTimeoutMs: IDLE_CONNECTION_TIMEOUT_MS, ...(sharedPort && { sharedPort }) })
+      await drain(listening, sharedPort)
       await app.close()
       await store.close?.()
-      eventLoop.stop()
     },
     kill () {},
     async metrics () {

@@ -7,23 +7,18 @@ const TOO_LATE = 500
  * may have been asleep. `@fastify/under-pressure` would refuse requests for a second after a single such stall.
  */
 export class EventLoopLag {
+  lagging = false
   #expected = performance.now() + INTERVAL
   #wasLate = false
-  #lagging = false
-  readonly #timer = setInterval(() => { this.#check() }, INTERVAL).unref()
 
-  get lagging (): boolean {
-    return this.#lagging
-  }
-
-  stop (): void {
-    clearInterval(this.#timer)
+  constructor () {
+    setInterval(() => { this.#check() }, INTERVAL).unref()
   }
 
   #check (): void {
     const now = performance.now()
     const late = now - this.#expected > TOO_LATE
-    this.#lagging = late && this.#wasLate
+    this.lagging = late && this.#wasLate
     this.#wasLate = late
     this.#expected = now + INTERVAL
   }

@@ -13,10 +13,10 @@ const READY_TIMEOUT_MS = 3_000
 /** Whether the service can take plants. */
 export class Health {
   readonly #store: PlantStore
-  readonly #eventLoop: Pick<EventLoopLag, 'lagging'> | undefined
+  readonly #eventLoop: EventLoopLag | undefined
   #closing = false
 
-  constructor (store: PlantStore, eventLoop?: Pick<EventLoopLag, 'lagging'>) {
+  constructor (store: PlantStore, eventLoop?: EventLoopLag) {
     this.#store = store
     this.#eventLoop = eventLoop
   }

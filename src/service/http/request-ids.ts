@@ -34,11 +34,6 @@ export class RequestIds {
     return request[id]
   }
 
-  /** The header that carries the id in every response, if one is configured. */
-  headers (request: IdentifiedRequest): Record<string, string> {
-    return this.#header === undefined ? {} : { [this.#header]: this.assign(request) }
-  }
-
   #given ({ headers, socket }: IncomingMessage): string | undefined {
     if (this.#header === undefined || !this.#isTrusted(socket.remoteAddress)) return undefined
     const value = headers[this.#header]

@@ -1,16 +1,10 @@
 import { version } from '../version.js'
 
-export interface FirstScreen {
-  address: string
-  store: string
-  /** The token made for this run; undefined if the operator configured tokens, which are never shown. */
-  madeToken: string | undefined
-  /** Whether there is an API page. */
-  docs: boolean
-}
-
-/** Formats the first screen: the address, the store, and a command to paste that creates a plant. */
-export function firstScreen ({ address, store, madeToken, docs }: FirstScreen): string {
+/**
+ * Formats the first screen: the address, the store, and a command to paste that creates a plant.
+ * @param madeToken the token made for this run; undefined if the operator configured tokens, which are never shown
+ */
+export function firstScreen (address: string, store: string, madeToken: string | undefined, docs: boolean): string {
   const [option, url] = address.startsWith('unix:') ? [`--unix-socket '${address.slice('unix:'.length)}' `, 'http://localhost'] : ['', address]
   const lines = [
     `plant-store ${version}`,

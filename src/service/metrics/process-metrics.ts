@@ -21,7 +21,7 @@ export class ProcessMetrics {
     const metrics = await this.registry.getMetricsAsJSON()
     return metrics.map(metric => ({
       ...metric,
-      aggregator: aggregatorOf(metric.name) ?? metric.aggregator,
+      aggregator: aggregators[metric.name] ?? (metric.name.startsWith('nodejs_eventloop_lag_') ? 'max' : metric.aggregator),
       // Percentiles since the last scrape; NaN if nothing was measured.
       values: metric.values.filter(({ value }) => !Number.isNaN(value))
     }))
@@ -46,8 +46,4 @@ const aggregators: Readonly<Record<string, Aggregator>> = {
   // The value of the process that is closest to its limit.
   process_open_fds: 'max',
   process_max_fds: 'min'
-}
-
-function aggregatorOf (name: string): Aggregator | undefined {
-  return aggregators[name] ?? (name.startsWith('nodejs_eventloop_lag_') ? 'max' : undefined)
 }

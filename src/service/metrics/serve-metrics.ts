@@ -1,9 +1,15 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { aggregate, type MetricsData } from './process-metrics.js'
 
-/** Serves `GET /metrics`, in Prometheus's text format, on a separate port, which can be closed to clients. */
-export async function serveMetrics (host: string, port: number, processes: () => Promise<MetricsData[]>) {
+/**
+ * Serves `GET /metrics`, in Prometheus's text format, on a separate port, which can be closed to clients.
+ * @returns the port
+ */
+export async function serveMetrics (
+  host: string, port: number, processes: () => Promise<MetricsData[]>
+): Promise<number> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, async (request, response) => {
     const path = request.url?.split('?', 1)[0]
     if (path !== '/metrics') return response.writeHead(404).end()
@@ -17,6 +23,5 @@ export async function serveMetrics (host: string, port: number, processes: () =>
   })
   server.listen(port, host)
   await once(server, 'listening')
-  const address = server.address()
-  return { port: typeof address === 'object' ? address?.port ?? port : port, close: () => server.close() }
+  return (server.address() as AddressInfo).port
 }

@@ -10,13 +10,8 @@ const LONGEST_HOLD_MS = 1_500
 /** Milliseconds without a new connection after which none is expected; longer on a machine whose timers are late. */
 const QUIET_MS = 15
 const LATENESS_FACTOR = 4
-
-export interface DrainOptions {
-  /** Milliseconds to wait for connections that send nothing. */
-  idleTimeoutMs: number
-  /** Set if other processes listen on the same socket. */
-  sharedPort?: SharedPort
-}
+/** Milliseconds to wait for connections that send nothing. */
+const IDLE_TIMEOUT_MS = 1_000
 
 /** A socket, with one accept queue, on which several processes listen. */
 export interface SharedPort {
@@ -39,8 +34,9 @@ export function shutdownTimeoutMs ({ STORE_TIMEOUT }: Pick<Configuration, 'STORE
  * So new requests are held for a moment first: clients that wait for a response open no new connections, the queue
  * empties, and the socket is closed in a turn of the event loop without new connections. If other processes listen on
  * the socket, they accept what is in its queue: only the last one to close it has to wait.
+ * @param sharedPort set if other processes listen on the same socket
  */
-export async function drain (servers: readonly Server[], { idleTimeoutMs, sharedPort }: DrainOptions): Promise<void> {
+export async function drain (servers: readonly Server[], sharedPort?: SharedPort): Promise<void> {
   const gate = new Gate(servers)
   await sleep(NOTICE_MS)
   if (sharedPort === undefined || await sharedPort.closesLast(servers)) {
@@ -52,7 +48,7 @@ export async function drain (servers: readonly Server[], { idleTimeoutMs, shared
   })))
   sharedPort?.closed()
   gate.release()
-  while (await Promise.race([closed, sleep(idleTimeoutMs, 'open', { ref: false })]) === 'open') {
+  while (await Promise.race([closed, sleep(IDLE_TIMEOUT_MS, 'open', { ref: false })]) === 'open') {
     // A request that arrived while the process waited for the processor is read only now.
     await turn()
     // Connections still open have no request pending, or never sent one.
