@@ -109,14 +109,12 @@ t.test('a result that is missing leaves the plant open', async t => {
 })
 
 t.test('a plant or a batch with a permanent failure is not sent again', async t => {
-  const { clock, writer, outcomes, create } = sharedWrites()
+  const { clock, writer, outcomes, created } = sharedWrites()
   writer.respond = () => notStored('the disk is full', true)
-  create([1, 2])
-  await clock.turns()
+  await created([1, 2])
   for (const id of [1, 2]) t.match(outcomes.get(id), { name: 'PlantNotStored', message: 'the disk is full', permanent: true })
   writer.respond = () => [notStored('not authorized', true), 'stored']
-  create([3, 4])
-  await clock.turns()
+  await created([3, 4])
   t.match([outcomes.get(3), outcomes.get(4)], [{ message: 'not authorized' }, 'stored'])
   await clock.pass(2_000)
   t.equal(writer.batches.length, 2)
@@ -146,13 +144,12 @@ t.test('if a batch fails because of one plant, all others are stored soon', asyn
 })
 
 t.test('under a steady load, one plant that cannot be stored does not pause the others', async t => {
-  const { clock, writer, outcomes, create } = sharedWrites()
+  const { clock, writer, outcomes, create, created } = sharedWrites()
   writer.respond = poisoned(10)
   create(numbers(20), 1_000)
   for (let id = 100; id < 200; id += 10) {
     await clock.pass(2)
-    create(numbers(10, id))
-    await clock.turns()
+    await created(numbers(10, id))
     t.equal(outcomes.get(id), 'stored')
   }
   await clock.pass(100)
@@ -169,46 +166,41 @@ t.test('several plants that cannot be stored are all found', async t => {
 })
 
 t.test('a plant that cannot be stored is sent alone from then on, even when a client retries it', async t => {
-  const { clock, writer, outcomes, create } = sharedWrites()
+  const { clock, writer, outcomes, create, created } = sharedWrites()
   writer.respond = poisoned(3)
   create([1, 2, 3, 4], 500)
   await clock.pass(500)
   t.match(outcomes.get(3), { message: 'damaged' })
   const before = writer.batches.length
-  create([3, 5, 6, 7])
-  await clock.turns()
+  await created([3, 5, 6, 7])
   t.strictSame(new Set(writer.ids.slice(before)), new Set([[3], [5, 6, 7]]))
   writer.respond = () => 'stored'
   await clock.pass(30)
   t.equal(outcomes.get(3), 'stored')
-  create([3, 8])
-  await clock.turns()
+  await created([3, 8])
   t.strictSame(writer.ids.at(-1), [3, 8], 'what could be stored is no longer apart')
 })
 
 t.test('the number of remembered ids is limited', async t => {
-  const { clock, writer, create } = sharedWrites()
+  const { clock, writer, create, created } = sharedWrites()
   writer.respond = ids => ids.includes(0) ? 'stored' : notStored()
   for (const id of numbers(1_001)) {
-    create([id], 200)
-    await clock.turns()
+    await created([id], 200)
     create([0])
     await clock.pass(2)
   }
   await clock.pass(1_000)
   const before = writer.batches.length
   writer.respond = () => 'stored'
-  create([1, 2, 2_000])
-  await clock.turns()
+  await created([1, 2, 2_000])
   t.strictSame(new Set(writer.ids.slice(before)), new Set([[2], [1, 2_000]]))
 })
 
 t.test('in an outage a few parts at a time are sent as probes, and then all', async t => {
-  const { clock, writer, outcomes, create } = sharedWrites(16)
+  const { clock, writer, outcomes, created } = sharedWrites(16)
   writer.respond = () => notStored()
   for (let first = 0; first < 500; first += 100) {
-    create(numbers(100, first))
-    await clock.turns()
+    await created(numbers(100, first))
   }
   await clock.pass(3_000)
   t.ok(writer.batches.length < 50, `${writer.batches.length} batches in 3 s`)
@@ -221,15 +213,12 @@ t.test('in an outage a few parts at a time are sent as probes, and then all', as
 })
 
 t.test('in an outage new plants are held back after the second failure, until the next probe', async t => {
-  const { clock, writer, outcomes, create } = sharedWrites()
+  const { clock, writer, outcomes, create, created } = sharedWrites()
   writer.respond = () => notStored()
-  create([1])
-  await clock.turns()
-  create([2])
-  await clock.turns()
+  await created([1])
+  await created([2])
   t.strictSame(writer.ids, [[1], [2]], 'one failure alone may have been the plant\'s')
-  create([3])
-  await clock.turns()
+  await created([3])
   create([4])
   await clock.pass(24)
   t.equal(writer.batches.length, 2)
@@ -240,35 +229,28 @@ t.test('in an outage new plants are held back after the second failure, until th
 })
 
 t.test('plants that each fail by themselves also hold back new plants, if none is stored', async t => {
-  const { clock, writer, create } = sharedWrites()
+  const { writer, created } = sharedWrites()
   writer.respond = ids => ids.map(() => notStored())
-  create([1, 2])
-  await clock.turns()
-  create([3])
-  await clock.turns()
-  create([4])
-  await clock.turns()
+  await created([1, 2])
+  await created([3])
+  await created([4])
   t.strictSame(writer.ids, [[1, 2], [3]])
 })
 
 t.test('plants that can never be stored do not take all of the writer', async t => {
-  const { clock, writer, outcomes, create } = sharedWrites(4)
+  const { clock, writer, outcomes, created, answered } = sharedWrites(4)
   writer.respond = ids => ids.includes(100) ? 'stored' : notStored()
   for (const id of numbers(6)) {
-    create([id])
-    await clock.turns()
-    create([100])
-    await clock.turns()
+    await created([id])
+    await created([100])
   }
   writer.respond = undefined
   const before = writer.batches.length
   await clock.pass(1_000)
   t.equal(writer.batches.length - before, 2, 'half of what may be in flight')
-  create([7])
-  await clock.turns()
+  await created([7])
   t.strictSame(writer.ids.at(-1), [7])
-  writer.answer('stored')
-  await clock.turns()
+  await answered('stored')
   t.equal(outcomes.get(7), 'stored')
 })
 
@@ -286,11 +268,10 @@ t.test('a plant waiting for a retry is given up shortly before its deadline, and
 
 t.test('a create request whose last attempt fails without time left rejects at once, without waiting for a timer', async t => {
   for (const results of [notStored('away'), [notStored('away')]]) {
-    const { clock, writer, outcomes, create } = sharedWrites()
+    const { clock, outcomes, create, answered } = sharedWrites()
     create([1], 500)
     await clock.pass(450)
-    writer.answer(results)
-    await clock.turns()
+    await answered(results)
     t.match(outcomes.get(1), { message: 'away' })
   }
 })

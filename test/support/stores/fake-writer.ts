@@ -61,7 +61,19 @@ export function sharedWrites (maxInFlight = 1) {
     }
   }
 
-  return { clock, writer, writes, outcomes, create }
+  /** As `create`, and resolves when nothing more is due now. */
+  async function created (...args: Parameters<typeof create>): Promise<void> {
+    create(...args)
+    await clock.turns()
+  }
+
+  /** Answers the last batch, and resolves when nothing more is due now. */
+  async function answered (results: Parameters<FakeWriter['answer']>[0]): Promise<void> {
+    writer.answer(results)
+    await clock.turns()
+  }
+
+  return { clock, writer, writes, outcomes, create, created, answered }
 }
 
 export function notStored (message = 'away', permanent = false): PlantNotStored {
