@@ -1,10 +1,9 @@
-import { copyFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { pino } from 'pino'
 import t from 'tap'
 import { watchCertificate } from '../../src/service/logging/certificate-log.js'
-import { makeCertificate } from '../support/process/make-certificate.js'
+import { certificateFiles, makeCertificate } from '../support/process/make-certificate.js'
 import { startService, testFolder } from '../support/process/program.js'
+import { until } from '../support/until.js'
 import { VirtualClock } from '../support/virtual-clock.js'
 
 const DAY = 86_400_000
@@ -43,13 +42,9 @@ t.test('one that has expired already is logged at once, and one that is no longe
 
 t.test('the service logs it at start and at each reload, in one process however many workers it has', async t => {
   const folder = testFolder(t)
-  const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')]
-  const use = (pair: { cert: string, key: string }): void => {
-    copyFileSync(pair.cert, cert)
-    copyFileSync(pair.key, key)
-  }
+  const { use, ...files } = certificateFiles(folder)
   use(makeCertificate(folder, 'soon', 10))
-  const service = await startService(t, { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, WORKERS: '2' })
+  const service = await startService(t, { ...files, WORKERS: '2' })
   t.match(await service.logged('the TLS certificate expires on'), { level: 40, expires: /Z$/ })
   const count = (): number => service.log.filter(({ msg }) => String(msg).startsWith('the TLS certificate')).length
   t.equal(count(), 1)
@@ -58,6 +53,5 @@ t.test('the service logs it at start and at each reload, in one process however 
   await service.logged('SIGHUP: access tokens and certificate reloaded')
   use(makeCertificate(folder, 'sooner', 5))
   service.child.kill('SIGHUP')
-  for (let turn = 0; turn < 200 && count() < 2; turn++) await new Promise(resolve => setTimeout(resolve, 50))
-  t.equal(count(), 2)
+  await until(() => count() === 2)
 })

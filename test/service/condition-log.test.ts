@@ -9,17 +9,8 @@ import { startService } from '../support/process/program.js'
 t.test('readiness that is lost and regained is logged once each', async t => {
   const lines: string[] = []
   const answers = [undefined, 'the store is away', 'the store is away', undefined, undefined]
-  const stop = logConditions(
-    async () => answers.shift(),
-    pino(
-      {},
-      {
-        write: (line: string) => {
-          lines.push(JSON.parse(line).msg)
-        }
-      }
-    )
-  )
+  const log = pino({}, { write: (line: string) => { lines.push(JSON.parse(line).msg) } })
+  const stop = logConditions(async () => answers.shift(), log)
   t.teardown(stop)
   while (answers.length > 0) await new Promise(resolve => setTimeout(resolve, 100))
   await new Promise(resolve => setTimeout(resolve, 500))

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { aggregate, ProcessMetrics } from '../../src/service/metrics/process-metrics.js'
@@ -8,7 +7,7 @@ import { ServiceMetrics } from '../../src/service/metrics/service-metrics.js'
 import { PlantNotStored, PlantPerhapsStored, type PlantStore } from '../../src/stores/plant-store.js'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { buildService } from '../support/http/service.js'
-import { makeCertificate } from '../support/process/make-certificate.js'
+import { certificateFiles, makeCertificate } from '../support/process/make-certificate.js'
 import { childrenOf, create, startService, testFolder, token } from '../support/process/program.js'
 
 type Measuring = Awaited<ReturnType<typeof startService>> & { metricsPort: number, scrape: () => Promise<string> }
@@ -134,30 +133,28 @@ t.test('memory is that of all processes, the first one included', async t => {
   t.ok(Math.abs(ratio - 1) <= 0.15, `${ratio}`)
 })
 
-t.test('what workers counted since the last scrape outlives them, except for the last second', async t => {
+t.test('workers that die are replaced; what they counted since the last scrape outlives them, except for the last second', async t => {
   const service = await startMeasuring(t, { WORKERS: '2' })
   for (let turn = 0; turn < 6; turn++) await create(service.address)
   await sleep(2_500)
   for (const pid of childrenOf(service.pid)) process.kill(pid, 'SIGKILL')
+  t.match(await service.logged('a worker exited; another starts in'), { level: 50, reason: 'SIGKILL' })
   await service.logged('a worker was replaced', 2)
   await create(service.address)
   const metrics = await service.scrape()
   t.equal(valueOf(metrics, 'plant_store_creates_total{outcome="stored"}'), 7)
   t.equal(valueOf(metrics, 'http_requests_total{method="POST",route="/plants",status_code="200"}'), 7)
   t.equal(valueOf(metrics, 'plant_store_worker_restarts_total'), 2)
+  t.equal((await service.end('SIGTERM')).code, 0)
 })
 
 for (const WORKERS of ['1', '2']) {
   t.test(`with TLS, the time at which the served certificate expires, with WORKERS=${WORKERS}`, async t => {
     const folder = testFolder(t)
-    const [cert, key] = [join(folder, 'tls.crt'), join(folder, 'tls.key')]
-    const use = (pair: { cert: string, key: string }) => {
-      copyFileSync(pair.cert, cert)
-      copyFileSync(pair.key, key)
-    }
-    const expiry = (): number => Date.parse(execFileSync('openssl', ['x509', '-enddate', '-noout', '-in', cert], { encoding: 'utf8' }).slice('notAfter='.length)) / 1_000
+    const { use, ...files } = certificateFiles(folder)
+    const expiry = (): number => Date.parse(execFileSync('openssl', ['x509', '-enddate', '-noout', '-in', files.TLS_CERT_FILE], { encoding: 'utf8' }).slice('notAfter='.length)) / 1_000
     use(makeCertificate(folder, 'first'))
-    const service = await startMeasuring(t, { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, WORKERS })
+    const service = await startMeasuring(t, { ...files, WORKERS })
     const name = 'plant_store_tls_certificate_expiry_timestamp_seconds'
     t.equal(valueOf(await service.scrape(), name), expiry())
     const before = expiry()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import t from 'tap'
 import { overHttp, PlantClients } from '../support/http/plant-clients.js'
-import { makeCertificate } from '../support/process/make-certificate.js'
+import { certificateFiles, makeCertificate, type Certificate } from '../support/process/make-certificate.js'
 import { askEveryWorker } from '../support/process/ask-every-worker.js'
 import { startService, testFolder } from '../support/process/program.js'
 
@@ -42,15 +42,10 @@ t.test('SIGHUP under load: new tokens work, old ones stop, in all workers; none 
 
 t.test('SIGHUP serves a new certificate; one that does not fit changes nothing', async t => {
   const folder = testFolder(t)
-  const cert = join(folder, 'tls.crt')
-  const key = join(folder, 'tls.key')
-  const use = (pair: { cert: string, key: string }) => {
-    copyFileSync(pair.cert, cert)
-    copyFileSync(pair.key, key)
-  }
-  const [first, second, third] = ['first', 'second', 'third'].map(name => makeCertificate(folder, name)) as [Pair, Pair, Pair]
+  const { use, ...files } = certificateFiles(folder)
+  const [first, second, third] = ['first', 'second', 'third'].map(name => makeCertificate(folder, name)) as [Certificate, Certificate, Certificate]
   use(first)
-  const service = await startService(t, { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, WORKERS: '2' }, { counted: true })
+  const service = await startService(t, { ...files, WORKERS: '2' }, { counted: true })
   t.match(service.address, /^https:/)
   t.match(service.stdout, /curl -sS https:/)
   t.equal(await nameOf(service.address, first.pem), 'first')
@@ -68,13 +63,11 @@ t.test('SIGHUP serves a new certificate; one that does not fit changes nothing',
 
   for (const stop of loads) t.same(await stop(), [], 'no request failed while the certificate changed')
 
-  copyFileSync(third.cert, cert)
+  copyFileSync(third.cert, files.TLS_CERT_FILE)
   service.child.kill('SIGHUP')
   await service.logged('TLS_KEY_FILE names a key of another certificate')
   t.equal(await nameOf(service.address, second.pem), 'second')
 })
-
-type Pair = ReturnType<typeof makeCertificate>
 
 /** Asks on a new connection again and again; its result stops it, and returns what failed. */
 function load (address: string, ca: string): () => Promise<unknown[]> {

@@ -19,24 +19,6 @@ t.test('two workers share one port, one made token, one ready line, and count to
   t.match(text, /^plant_store_workers 2$/m)
 })
 
-t.test('a worker that dies is replaced; the port stays and what it counted stays', async t => {
-  const service = await startService(t, { WORKERS: '2', METRICS_PORT: '0' }, { counted: true })
-  const { port } = await service.logged('metrics on port')
-  const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-  for (let i = 0; i < 6; i++) await create(service.address)
-  await scrape()
-  const [first, second] = childrenOf(service.child.pid) as [number, number]
-  for (const pid of [first, second]) process.kill(pid, 'SIGKILL')
-  t.match(await service.logged('a worker exited; another starts in'), { level: 50, reason: 'SIGKILL' })
-  await service.logged('a worker was replaced', 2)
-  t.equal((await create(service.address)).status, 200)
-  const text = await scrape()
-  t.match(text, /^http_requests_total\{method="POST",route="\/plants",status_code="200"\} 7$/m)
-  t.match(text, /^plant_store_worker_restarts_total 2$/m)
-  service.child.kill('SIGTERM')
-  t.equal((await service.ended).code, 0)
-})
-
 for (const kind of ['process', 'memory'] as const) {
   t.test(`if no process can be started (${kind}), a worker that dies is replaced as soon as one can`, withCompiler, async t => {
     const calls = failingCalls(testFolder(t))

@@ -1,10 +1,10 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { run, testFolder } from '../support/process/program.js'
+import { Program, run, testFolder } from '../support/process/program.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
-import { fill, startWithInput } from './plants.js'
+import { fill } from './plants.js'
 
 t.test('lines that are not plants, and plants whose id is taken, are named by their numbers and change nothing', async t => {
   const folder = testFolder(t)
@@ -43,8 +43,8 @@ t.test('lines that are not plants, and plants whose id is taken, are named by th
 
 t.test('a hundred lines are named, the others counted; a line cannot write to the terminal', async t => {
   const folder = testFolder(t)
-  const { child, ended } = startWithInput(['import'], { DATA_DIR: folder })
-  child.stdin.end('\x1b[31m\n'.repeat(150))
+  const { child, ended } = new Program(['import'], { DATA_DIR: folder }, { input: true })
+  child.stdin?.end('\x1b[31m\n'.repeat(150))
   const { code, stdout, stderr } = await ended
   t.equal(code, 1)
   t.equal(stdout, 'copied 0, already there 0, in conflict 0, invalid 150\n')
@@ -57,8 +57,8 @@ t.test('interrupted while it waits for lines, it reports what it has done', asyn
   const folder = testFolder(t)
   const database = join(folder, 'plants.db')
   fill(folder, [])
-  const { child, ended } = startWithInput(['import'], { DATA_DIR: folder })
-  child.stdin.write('{"id":1,"name":"one"}\n{"id":2,"na')
+  const { child, ended } = new Program(['import'], { DATA_DIR: folder }, { input: true })
+  child.stdin?.write('{"id":1,"name":"one"}\n{"id":2,"na')
   await until(() => plantsInFile(database).size === 1)
   child.kill('SIGINT')
   const { code, stdout, stderr } = await ended

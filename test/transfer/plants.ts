@@ -1,12 +1,7 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { SqlitePlantsTable } from '../../src/stores/sqlite/plants-table.js'
 import type { NewPlant } from '../../src/stores/plant-store.js'
-import { bare } from '../support/process/bare.js'
-import { program } from '../support/process/project.js'
-import type { Ended } from '../support/process/program.js'
 import { DatabaseSync, openSqlite } from '../support/stores/sqlite-file.js'
 
 /**
@@ -70,17 +65,4 @@ export function bytesOfPlants (path: string): unknown[] {
   } finally {
     database.close()
   }
-}
-
-/** Starts the program with an open standard input. */
-export function startWithInput (
-  args: readonly string[], env: Record<string, string>
-): { child: ChildProcessWithoutNullStreams, ended: Promise<Ended> } {
-  const child = spawn('env', bare({ PATH: process.env['PATH'], ...env }, [process.execPath, program, ...args]))
-  let stdout = ''
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => { stdout += text })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text })
-  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }))
-  return { child, ended }
 }

@@ -26,24 +26,11 @@ export async function buildService (
   const health = new Health(store)
   await store.open?.()
   const app = await createApp({
-    configuration: {
-      BODY_LIMIT: 1_048_576,
-      STORE_TIMEOUT: 10_000,
-      QUEUE_LIMIT: 10_000,
-      ACCESS_LOG: false,
-      ...configuration
-    },
+    configuration,
     store,
     tokens,
     health,
-    log: pino(
-      { level: 'trace' },
-      {
-        write: (line: string) => {
-          log.push(line)
-        }
-      }
-    )
+    log: pino({ level: 'trace' }, { write: (line: string) => { log.push(line) } })
   })
   t.teardown(async () => {
     await app.close()

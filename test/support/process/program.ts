@@ -1,4 +1,4 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,6 +22,8 @@ interface ProgramOptions {
   preload?: string[]
   /** Whether its coverage is measured, which takes half a second more. */
   counted?: boolean
+  /** Whether the test writes to its standard input. */
+  input?: boolean
 }
 
 /** A process of the program, which inherits no variable but PATH. */
@@ -34,13 +36,14 @@ export class Program {
   constructor (
     args: readonly string[],
     env: NodeJS.ProcessEnv,
-    { detached = false, preload = [], counted = false }: ProgramOptions = {}
+    { detached = false, preload = [], counted = false, input = false }: ProgramOptions = {}
   ) {
     const variables = { PATH: process.env.PATH, ...env }
     const command = [...preload, program, ...args]
+    const options: SpawnOptions = { stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe'], detached }
     this.child = counted
-      ? spawn(process.execPath, command, { env: variables, stdio: ['ignore', 'pipe', 'pipe'], detached })
-      : spawn('env', bare(variables, [process.execPath, ...command]), { stdio: ['ignore', 'pipe', 'pipe'], detached })
+      ? spawn(process.execPath, command, { ...options, env: variables })
+      : spawn('env', bare(variables, [process.execPath, ...command]), options)
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
     this.ended = once(this.child, 'close').then(([code, signal]) => ({ code, signal, stdout: this.stdout, stderr: this.stderr }))

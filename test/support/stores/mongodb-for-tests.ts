@@ -1,12 +1,13 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 import t from 'tap'
 import { closedPort } from '../process/lasting-port.js'
+import { kill, mongodOnPath } from './replica-set.js'
 
 /** The MongoDB of a test file, or why it has none. */
 export type MongodbForTests = { url: string, missing?: never } | { url?: never, missing: string }
@@ -30,22 +31,9 @@ export function mongodb (): Promise<MongodbForTests> {
 async function findMongodb (): Promise<MongodbForTests> {
   const { MONGODB_URL: url } = process.env
   if (url !== undefined && url !== '') return { url }
-  const program = programOnPath('mongod') ?? await downloadedOnce()
+  const program = mongodOnPath() ?? await downloadedOnce()
   if (program !== undefined) return { url: await start(program) }
   return { missing: 'MongoDB is missing: set MONGODB_URL, or put mongod on the PATH' }
-}
-
-function programOnPath (name: string): string | undefined {
-  return (process.env.PATH ?? '').split(delimiter).map(folder => join(folder, name)).find(isExecutable)
-}
-
-function isExecutable (path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /**
@@ -97,17 +85,11 @@ async function start (program: string): Promise<string> {
   const port = await closedPort()
   const server = spawn(program, ['--dbpath', folder, '--port', String(port), '--bind_ip', '127.0.0.1'], { stdio: 'ignore' })
   t.teardown(async () => {
-    await end(server)
+    await kill(server)
     rmSync(folder, { recursive: true, force: true })
   })
   const url = `mongodb://127.0.0.1:${port}/`
   const client = new MongoClient(url, { serverSelectionTimeoutMS: START_TIMEOUT_MS })
   await client.db('admin').command({ ping: 1 }).finally(() => client.close())
   return url
-}
-
-async function end (server: ChildProcess): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return
-  server.kill('SIGKILL')
-  await once(server, 'exit')
 }

@@ -140,7 +140,7 @@ export class ReplicaSet {
   }
 }
 
-async function kill (process: ChildProcess): Promise<void> {
+export async function kill (process: ChildProcess): Promise<void> {
   if (process.exitCode !== null || process.signalCode !== null) return
   const exit = once(process, 'exit')
   process.kill('SIGKILL')

@@ -1,9 +1,7 @@
-import { isBuiltin } from 'node:module'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { sqliteBinding } from '../../../src/stores/sqlite/database.js'
 
-export const { DatabaseSync }: typeof import('@photostructure/sqlite') = isBuiltin('node:sqlite')
-  ? await import('node:sqlite' as '@photostructure/sqlite')
-  : await import('@photostructure/sqlite')
+export const { DatabaseSync } = await sqliteBinding()
 
 /** A connection to a database file, as another program would have; it waits for locks. */
 export function openSqlite (path: string): DatabaseSyncInstance {
