@@ -13,7 +13,7 @@ import { descriptionRoutes } from './http/description-routes.js'
 import { healthRoutes, type Health } from './http/health-routes.js'
 import { createHttpServer } from './http/http-server.js'
 import { protocolError } from './http/protocol-errors.js'
-import { RequestIds } from './http/request-ids.js'
+import { requestIds } from './http/request-ids.js'
 import { accessLine } from './logging/access-log.js'
 import type { ServiceMetrics } from './metrics/service-metrics.js'
 
@@ -35,7 +35,7 @@ export async function createApp (
 ): Promise<FastifyInstance> {
   const isTrusted = configuration.TRUST_PROXY === undefined ? undefined : trustedProxies(configuration.TRUST_PROXY)
   const idHeader = configuration.REQUEST_ID_HEADER?.toLowerCase()
-  const ids = new RequestIds(idHeader, isTrusted)
+  const ids = requestIds(idHeader, isTrusted)
   const app = fastify({
     genReqId: ids.assign,
     ...(isTrusted && { trustProxy: isTrusted }),

@@ -32,7 +32,7 @@ export async function backup (
     const progress = showProgress(process.stderr, 'backup', { quiet })
     if (!quiet) progress.line(`from ${describeStore({ DATA_DIR })}\nto   ${file}`)
     const state = (): ProgressState => {
-      const written = bytesOf(partialPath)
+      const written = statSync(partialPath, { throwIfNoEntry: false })?.size ?? 0
       const megabytes = (written / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })
       return { part: Math.min(written / source.bytes, 1), done: `${megabytes} MB` }
     }
@@ -65,8 +65,4 @@ async function vacuum (database: string, copy: string, signal: AbortSignal): Pro
     throw new TransferFault(`the process that copies could not be started: ${messageOf(error)}`, { temporary: true })
   })
   if (code !== 0 && !signal.aborted) throw new TransferFault(`the copy failed: ${message || 'its process was killed'}`)
-}
-
-function bytesOf (path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }

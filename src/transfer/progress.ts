@@ -11,7 +11,6 @@ export interface ProgressOutput {
   write (text: string): unknown
 }
 
-/** The state of a command. */
 export interface ProgressState {
   /** From 0 to 1; undefined if unknown. */
   part: number | undefined

@@ -6,7 +6,6 @@ import { OutputClosed, TransferFault } from './transfer-fault.js'
 // Not SIGHUP, which nohup(1) ignores.
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** A target of plants. */
 export interface PlantTarget {
   /** Takes the plants of a page; resolves when it can take the next page. */
   write (page: SourcePage): Promise<void>
@@ -14,7 +13,6 @@ export interface PlantTarget {
   finish (): Promise<void>
 }
 
-/** A copy to run. */
 export interface Copy {
   task: 'export' | 'import' | 'migrate'
   /** Already open; closed at the end. */
@@ -76,11 +74,7 @@ export async function runCopy ({ task, source, target, from, to, quiet, signal, 
 
 /** @param onProgress called after each page with the part that has been read, from 0 to 1; undefined if unknown */
 async function copyPlants (
-  source: PlantSource,
-  target: PlantTarget,
-  tally: Tally,
-  signal: AbortSignal,
-  onProgress: (part: number | undefined) => void
+  source: PlantSource, target: PlantTarget, tally: Tally, signal: AbortSignal, onProgress: (part?: number) => void
 ): Promise<void> {
   try {
     for await (const page of source.pages(signal)) {

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { FaultSummary } from '../../src/service/logging/fault-summary.js'
+import { faultSummary } from '../../src/service/logging/fault-summary.js'
 import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { startService, token } from '../support/process/program.js'
 import { VirtualClock } from '../support/virtual-clock.js'
 
 function summary () {
   const clock = new VirtualClock()
-  const faults = new FaultSummary(clock)
+  const faults = faultSummary(clock)
   const lines: string[] = []
   const ids: string[] = []
   let requests = 0

@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap'
-import { RestartSchedule } from '../../src/service/cluster/restart-schedule.js'
+import { restartSchedule } from '../../src/service/cluster/restart-schedule.js'
 import { VirtualClock } from '../support/virtual-clock.js'
 
 function schedule (t: Test) {
   const clock = new VirtualClock()
   const started: [place: string, at: number][] = []
   const begin = clock.now()
-  const restarts = new RestartSchedule<string>(place => { started.push([place, clock.now() - begin]) }, clock)
+  const restarts = restartSchedule<string>(place => { started.push([place, clock.now() - begin]) }, clock)
   t.teardown(() => restarts.stop())
   return { clock, started, restarts }
 }
@@ -81,7 +81,7 @@ t.test('the delay that is announced is the back-off, however slow the process is
     override now (): number { return super.now() + this.#delay++ }
     #delay = 0
   }
-  const restarts = new RestartSchedule<string>(() => {}, new SlowClock())
+  const restarts = restartSchedule<string>(() => {}, new SlowClock())
   t.teardown(() => restarts.stop())
   t.equal(restarts.replace('a', 0, 2), 100)
   t.equal(restarts.replace('b', 0, 0), 100, 'also if no worker is left')

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { LineSplitter } from '../../src/transfer/sources/split-lines.js'
+import { lineSplitter } from '../../src/transfer/sources/split-lines.js'
 
 /** The lines of a text that comes in chunks of this size. */
 function split (text: string, chunk: number, limit = 100): (string | null)[] {
-  const splitter = new LineSplitter(limit)
+  const splitter = lineSplitter(limit)
   const bytes = Buffer.from(text)
   const lines = []
   for (let start = 0; start < bytes.length; start += chunk) {

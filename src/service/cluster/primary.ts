@@ -8,7 +8,7 @@ import { WorkerUnusable } from '../format-error.js'
 import type { MetricsData } from '../metrics/process-metrics.js'
 import type { RunningService } from '../service.js'
 import { HEARTBEAT_INTERVAL_MS, type FromWorker, type ToWorker } from './messages.js'
-import { RestartSchedule } from './restart-schedule.js'
+import { restartSchedule } from './restart-schedule.js'
 import type { WorkersMetrics } from './workers-metrics.js'
 
 /** Heartbeats in a row: 15 s, longer than a healthy worker blocks its event loop. */
@@ -23,11 +23,8 @@ export async function startWorkers (configuration: Configuration, log: FastifyBa
   const { HOST, PORT, METRICS_PORT } = configuration
   const metrics = METRICS_PORT === undefined ? undefined : new (await import('./workers-metrics.js')).WorkersMetrics()
   // A free port is chosen once, so that a worker that is started later listens on the same one.
-  const workers = new Workers(
-    { ...configuration, PORT: PORT === 0 && !isSocketPath(HOST) ? await freePort(HOST) : PORT },
-    log,
-    metrics
-  )
+  const port = PORT === 0 && !isSocketPath(HOST) ? await freePort(HOST) : PORT
+  const workers = new Workers({ ...configuration, PORT: port }, log, metrics)
   await workers.start()
   return workers
 }
@@ -46,7 +43,7 @@ class Workers implements RunningService {
   address = ''
   readonly #log: FastifyBaseLogger
   readonly #slots: readonly Slot[]
-  readonly #restarts = new RestartSchedule<Slot>(slot => { this.#restart(slot) })
+  readonly #restarts = restartSchedule<Slot>(slot => { this.#restart(slot) })
   readonly #metrics: WorkersMetrics | undefined
   #configuration: Configuration
   #isShuttingDown = false

@@ -17,17 +17,10 @@ interface Restart {
 /**
  * Decides when a worker that exited is replaced. Each slot has its own back-off: 100 ms, doubled after each worker
  * that did not serve for a second, up to 10 s. If no worker is left, the next one starts after 1 s at the latest.
+ * @param start starts a worker in a slot
  */
-export class RestartSchedule<Slot> {
-  readonly #start: (slot: Slot) => void
-  readonly #clock: Clock
-  readonly #restarts = new Map<Slot, Restart>()
-
-  /** @param start starts a worker in a slot */
-  constructor (start: (slot: Slot) => void, clock: Clock = systemClock) {
-    this.#start = start
-    this.#clock = clock
-  }
+export function restartSchedule<Slot> (start: (slot: Slot) => void, clock: Clock = systemClock) {
+  const restarts = new Map<Slot, Restart>()
 
   /**
    * Schedules the replacement of a worker that exited.
@@ -35,36 +28,35 @@ export class RestartSchedule<Slot> {
    * @param workers how many workers are left, ready or starting
    * @returns milliseconds until its replacement starts, or less if no worker is left before that
    */
-  replace (slot: Slot, servedMs: number, workers: number): number {
-    const restart = this.#restarts.get(slot) ?? { nextDelayMs: FIRST_DELAY_MS, timer: undefined, at: 0 }
-    this.#restarts.set(slot, restart)
+  function replace (slot: Slot, servedMs: number, workers: number): number {
+    const restart = restarts.get(slot) ?? { nextDelayMs: FIRST_DELAY_MS, timer: undefined, at: 0 }
+    restarts.set(slot, restart)
     const delayMs = servedMs >= SETTLED_MS ? FIRST_DELAY_MS : restart.nextDelayMs
     restart.nextDelayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)
-    const now = this.#clock.now()
-    this.#schedule(slot, restart, now, delayMs)
-    if (workers === 0) this.#shortenOutage(now)
+    const now = clock.now()
+    schedule(slot, restart, now, delayMs)
+    if (workers === 0) shortenOutage(now)
     return Math.round(restart.at - now)
   }
 
-  /** Starts no further workers. */
-  stop (): void {
-    for (const { timer } of this.#restarts.values()) timer?.clear()
+  function stop (): void {
+    for (const { timer } of restarts.values()) timer?.clear()
   }
 
-  #schedule (slot: Slot, restart: Restart, now: number, delayMs: number): void {
+  function schedule (slot: Slot, restart: Restart, now: number, delayMs: number): void {
     restart.timer?.clear()
     restart.at = now + delayMs
-    restart.timer = this.#clock.setTimeout(() => {
+    restart.timer = clock.setTimeout(() => {
       restart.timer = undefined
-      this.#start(slot)
+      start(slot)
     }, delayMs)
   }
 
-  #shortenOutage (now: number): void {
-    const waiting = [...this.#restarts].filter(([, { timer }]) => timer !== undefined)
+  function shortenOutage (now: number): void {
+    const waiting = [...restarts].filter(([, { timer }]) => timer !== undefined)
     const [next] = waiting.sort(([, a], [, b]) => a.at - b.at)
-    if (next !== undefined && next[1].at > now + LONGEST_OUTAGE_MS) {
-      this.#schedule(...next, now, LONGEST_OUTAGE_MS)
-    }
+    if (next !== undefined && next[1].at > now + LONGEST_OUTAGE_MS) schedule(...next, now, LONGEST_OUTAGE_MS)
   }
+
+  return { replace, stop }
 }

@@ -12,9 +12,6 @@ import { HEARTBEAT_INTERVAL_MS, type FromWorker, type ToWorker } from './message
 /** Milliseconds after which the last worker stops waiting for another one that is stuck. */
 const DISCONNECT_TIMEOUT_MS = 2_500
 
-/** Signals that are handled here, not by close-with-grace. */
-const handledSignals: closeWithGrace.AllEvents[] = ['SIGHUP', 'SIGINT', 'SIGTERM']
-
 /** Runs the service as one of the processes that share the port, controlled by the primary process. */
 export function runWorker (): void {
   let running: RunningService | undefined
@@ -32,7 +29,8 @@ export function runWorker (): void {
       process.exit(1)
     }
     const { close } = closeWithGrace(
-      { delay: shutdownTimeoutMs(configuration), logger: log, skip: handledSignals },
+      // These signals are handled below.
+      { delay: shutdownTimeoutMs(configuration), logger: log, skip: ['SIGHUP', 'SIGINT', 'SIGTERM'] },
       async ({ err }) => {
         if (err) log.fatal({ err }, 'shutting down after an uncaught error')
         await running?.shutdown()

@@ -34,17 +34,14 @@ export class WorkersMetrics extends ProcessMetrics {
   }
 
   receive (worker: Worker, message: FromWorker & { kind: 'metrics' | 'heartbeat' }): void {
-    const { gauges = [] } = this.#reports.get(worker) ?? {}
     if (message.kind === 'heartbeat') {
+      const { gauges = [] } = this.#reports.get(worker) ?? {}
       this.#reports.set(worker, { counters: message.counters, gauges })
       return
     }
-    const report = {
-      counters: message.data.filter(isCounter),
-      gauges: message.data.filter(metric => !isCounter(metric))
-    }
-    this.#reports.set(worker, report)
-    this.#responses.get(message.requestId)?.()
+    const { data, requestId } = message
+    this.#reports.set(worker, { counters: data.filter(isCounter), gauges: data.filter(metric => !isCounter(metric)) })
+    this.#responses.get(requestId)?.()
   }
 
   countRestart (): void {

@@ -46,7 +46,6 @@ const EnvironmentSchema = Type.Object({
 const CredentialsSchema = Type.Pick(EnvironmentSchema, ['ACCESS_TOKENS', 'TLS_CERT_FILE', 'TLS_KEY_FILE'])
 const StorePlaceSchema = Type.Pick(EnvironmentSchema, ['DATA_DIR', 'MONGODB_URL'])
 
-/** The configuration of the server. */
 export interface Configuration extends Omit<Static<typeof EnvironmentSchema>, 'ACCESS_TOKENS'> {
   /** Undefined if none are set, which is allowed only outside production. */
   ACCESS_TOKENS: readonly string[] | undefined

@@ -29,7 +29,8 @@ export interface HttpServerOptions {
 }
 
 /** Makes a server, HTTPS if there is a certificate, which also responds to invalid HTTP in the Error shape. */
-export function createHttpServer (handler: RequestListener, { tls, ...options }: HttpServerOptions): Server {
+export function createHttpServer (handler: RequestListener, options: HttpServerOptions): Server {
+  const { tls } = options
   const server = tls === undefined
     ? http.createServer(settings, handler)
     : https.createServer({ ...settings, ...secureContext(tls), handshakeTimeout: 10_000 }, handler)
@@ -62,13 +63,11 @@ const connectionErrors: Readonly<Record<string, ErrorName>> = {
   HPE_HEADER_OVERFLOW: 'headersTooLarge'
 }
 
-type RefusalOptions = Omit<HttpServerOptions, 'tls'>
-
 /** The socket of an HTTP connection. Node has no public property for the response that is next on it. */
 type HttpSocket = Socket & { _httpMessage?: ServerResponse | null }
 
 /** Responds in the Error shape to what Node's parser refuses, for which there is no request, only the socket. */
-function refuse (fault: Error & { code?: string }, socket: HttpSocket, options: RefusalOptions): void {
+function refuse (fault: Error & { code?: string }, socket: HttpSocket, options: HttpServerOptions): void {
   const { code = '' } = fault
   // No response can be sent on a broken connection, nor after the last response of one whose input is discarded.
   if ((!code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT') || isDiscarded(socket)) {
@@ -80,11 +79,12 @@ function refuse (fault: Error & { code?: string }, socket: HttpSocket, options: 
   respond(new ApiError(connectionErrors[code] ?? 'requestMalformed'), socket, options)
 }
 
-function respond (error: ApiError, socket: HttpSocket, { ids, accessLog }: RefusalOptions): void {
+function respond (error: ApiError, socket: HttpSocket, options: HttpServerOptions): void {
+  const { ids, accessLog } = options
   const next = socket._httpMessage
   if (next?.req.complete === true && !socket.destroyed) {
     // Responses are sent in the order of the requests: a client must not match this one with an earlier request.
-    next.once('close', () => { respond(error, socket, { ids, accessLog }) })
+    next.once('close', () => { respond(error, socket, options) })
     return
   }
   const id = next ? ids.assign(next.req) : ids.next()

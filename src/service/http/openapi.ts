@@ -4,7 +4,6 @@ import { errorCodes } from '../../http/errors.js'
 import { createPlantSchema, ErrorSchema } from '../../http/schemas.js'
 import { version } from '../version.js'
 
-/** A registered route. */
 export type Route = Pick<RouteOptions, 'method' | 'url'> & { schema: object }
 
 /**

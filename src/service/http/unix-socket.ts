@@ -4,7 +4,6 @@ import { connect } from 'node:net'
 import { codeOf } from '../../error-message.js'
 import { ConfigurationError } from '../config/read-environment.js'
 
-/** Whether HOST is the path of a Unix socket. */
 export function isSocketPath (host: string): boolean {
   return host.startsWith('/')
 }

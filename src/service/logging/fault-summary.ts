@@ -14,51 +14,47 @@ interface Repeated {
 }
 
 /** Logs the first fault of a kind at once, and each second the number and the request ids of those that followed. */
-export class FaultSummary {
-  readonly #clock: Clock
-  readonly #kinds = new Map<string, Repeated & { logRepeated: (repeated: Repeated) => void }>()
-  #timer: Timer | undefined
-
-  constructor (clock: Clock = systemClock) {
-    this.#clock = clock
-  }
+export function faultSummary (clock: Clock = systemClock) {
+  const kinds = new Map<string, Repeated & { logRepeated: (repeated: Repeated) => void }>()
+  let timer: Timer | undefined
 
   /**
    * @param kind what faults of the same kind have in common
    * @param id returns the request's id
    */
-  report (kind: string, id: () => string, log: () => void, logRepeated: (repeated: Repeated) => void): void {
-    const key = this.#kinds.has(kind) || this.#kinds.size < MOST_KINDS ? kind : 'others'
-    const known = this.#kinds.get(key)
+  function report (kind: string, id: () => string, log: () => void, logRepeated: (repeated: Repeated) => void): void {
+    const key = kinds.has(kind) || kinds.size < MOST_KINDS ? kind : 'others'
+    const known = kinds.get(key)
     if (known !== undefined) {
       known.count++
       if (known.ids.length < MOST_IDS) known.ids.push(id())
       return
     }
-    this.#kinds.set(key, { count: 0, ids: [], logRepeated })
-    this.#arm()
+    kinds.set(key, { count: 0, ids: [], logRepeated })
+    if (timer === undefined) arm()
     log()
   }
 
   /** Logs what has repeated until now. */
-  flush (): void {
-    for (const [kind, { count, ids, logRepeated }] of this.#kinds) {
+  function flush (): void {
+    for (const [kind, { count, ids, logRepeated }] of kinds) {
       // After a second without faults of a kind, the next one counts as a first again.
-      if (count === 0) this.#kinds.delete(kind)
+      if (count === 0) kinds.delete(kind)
       else {
-        this.#kinds.set(kind, { count: 0, ids: [], logRepeated })
+        kinds.set(kind, { count: 0, ids: [], logRepeated })
         logRepeated({ count, ids })
       }
     }
   }
 
-  #arm (): void {
-    if (this.#timer !== undefined) return
-    this.#timer = this.#clock.setTimeout(() => {
-      this.#timer = undefined
-      this.flush()
-      if (this.#kinds.size > 0) this.#arm()
+  function arm (): void {
+    timer = clock.setTimeout(() => {
+      timer = undefined
+      flush()
+      if (kinds.size > 0) arm()
     }, WINDOW_MS)
-    this.#timer.unref()
+    timer.unref()
   }
+
+  return { report, flush }
 }

@@ -1,6 +1,6 @@
 import { pino, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
 import type { Configuration } from '../config/configuration.js'
-import { FaultSummary } from './fault-summary.js'
+import { faultSummary } from './fault-summary.js'
 import { logOutput } from './log-output.js'
 
 /** Milliseconds after which buffered lines are written. */
@@ -17,7 +17,7 @@ export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Confi
   const gathers = ACCESS_LOG && !output.isTTY
   const settings = gathers ? { minLength: 3_500, maxWrite: 4_096 } : {}
   const lines = logOutput(output.fd, settings, lost => { log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`) })
-  const faults = new FaultSummary()
+  const faults = faultSummary()
   const options = { level, hooks: { logMethod: summarizing(faults, () => log) } }
   const log: Logger = output.isTTY ? pino(options, await prettily(lines)) : pino(options, lines)
   if (gathers) setInterval(() => { lines.flush() }, FLUSH_MS).unref()
@@ -29,7 +29,7 @@ export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Confi
 }
 
 /** Makes the hook through which all lines pass. Responses of 500 or more of the same kind are summed up. */
-function summarizing (faults: FaultSummary, root: () => Logger): LogHook {
+function summarizing ({ report }: ReturnType<typeof faultSummary>, root: () => Logger): LogHook {
   return function (args, method) {
     const [fields, message]: readonly unknown[] = args
     if (!isFault(fields)) return method.apply(this, args)
@@ -37,7 +37,7 @@ function summarizing (faults: FaultSummary, root: () => Logger): LogHook {
     // Only a fault of the service itself needs its stack.
     const needsStack = statusCode === 500 || !(err instanceof Error)
     const shown = needsStack ? fields : { ...fields, err: { type: err.name, message: err.message } }
-    faults.report(
+    report(
       `${error} ${message} ${err instanceof Error ? err.message : ''}`,
       () => String(this.bindings().reqId),
       () => method.apply(this, [shown, String(message)]),

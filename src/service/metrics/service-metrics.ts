@@ -5,6 +5,7 @@ import type { TlsPair } from '../config/tls-pair.js'
 import { ProcessMetrics } from './process-metrics.js'
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
 const OUTCOMES = ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'] as const
 /** The increase of a counter whose first sample is above 0 is invisible to an alert, so all series start at 0. */
 const FAULTS = [['POST', '/plants', 500], ['POST', '/plants', 503], ['POST', '/plants', 504], ['GET', '/health/ready', 503]] as const
@@ -34,17 +35,11 @@ export class ServiceMetrics extends ProcessMetrics {
   })
 
   readonly #batchPlants = new Histogram({
-    name: 'plant_store_batch_plants',
-    help: 'Plants in one write to the store',
-    buckets: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000],
-    registers: [this.registry]
+    name: 'plant_store_batch_plants', help: 'Plants in one write to the store', buckets: PLANTS, registers: [this.registry]
   })
 
   readonly #batchSeconds = new Histogram({
-    name: 'plant_store_batch_duration_seconds',
-    help: 'Time of one write to the store',
-    buckets: SECONDS,
-    registers: [this.registry]
+    name: 'plant_store_batch_duration_seconds', help: 'Time of one write to the store', buckets: SECONDS, registers: [this.registry]
   })
 
   readonly #retries = new Counter({

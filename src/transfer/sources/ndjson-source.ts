@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { parsePlantLine } from '../plant-line.js'
 import { unreadable } from '../transfer-fault.js'
 import { SourcePage, type PlantSource } from './plant-source.js'
-import { LineSplitter, type Line } from './split-lines.js'
+import { lineSplitter, type Line } from './split-lines.js'
 
 /** In bytes: more than the largest MongoDB document takes with every character escaped. */
 const MAX_LINE_BYTES = 2 ** 27
@@ -33,7 +33,7 @@ export function ndjsonSource (input: Readable, name: string, size?: number): Pla
     size,
     get position () { return position },
     async * pages (signal) {
-      const lines = new LineSplitter(MAX_LINE_BYTES)
+      const lines = lineSplitter(MAX_LINE_BYTES)
       const stop = (): void => { input.destroy() }
       signal.addEventListener('abort', stop)
       try {

@@ -44,7 +44,6 @@ export class SourcePage {
   }
 }
 
-/** A source of plants. */
 export interface PlantSource {
   /** The approximate final position; undefined if unknown. */
   readonly size: number | undefined

@@ -6,45 +6,43 @@ export interface Line {
   readonly bytes: Buffer | null
 }
 
-/** Splits the chunks of a file into lines, and buffers no more than one incomplete line. */
-export class LineSplitter {
-  readonly #limit: number
-  #number = 0
-  #pieces: Buffer[] = []
-  #length = 0
+/**
+ * Splits the chunks of a file into lines, and buffers no more than one incomplete line.
+ * @param limit the length of the longest line, in bytes
+ */
+export function lineSplitter (limit: number) {
+  let number = 0
+  let pieces: Buffer[] = []
+  let length = 0
 
-  /** @param limit the length of the longest line, in bytes */
-  constructor (limit: number) {
-    this.#limit = limit
+  function add (piece: Buffer): void {
+    length += piece.length
+    if (length > limit) pieces = []
+    else pieces.push(piece)
   }
 
-  /** Returns the lines that this chunk completes. */
-  * push (chunk: Buffer): Generator<Line> {
-    let start = 0
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      this.#add(chunk.subarray(start, end))
-      yield this.#take()
-      start = end + 1
+  function take (): Line {
+    const [first = Buffer.alloc(0), ...others] = pieces
+    const bytes = length > limit ? null : others.length === 0 ? first : Buffer.concat(pieces)
+    pieces = []
+    length = 0
+    return { number: ++number, bytes }
+  }
+
+  return {
+    /** Returns the lines that this chunk completes. */
+    * push (chunk: Buffer): Generator<Line> {
+      let start = 0
+      for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+        add(chunk.subarray(start, end))
+        yield take()
+        start = end + 1
+      }
+      if (start < chunk.length) add(chunk.subarray(start))
+    },
+    /** Returns the last line, if it has no trailing newline. */
+    * end (): Generator<Line> {
+      if (length > 0) yield take()
     }
-    if (start < chunk.length) this.#add(chunk.subarray(start))
-  }
-
-  /** Returns the last line, if it has no trailing newline. */
-  * end (): Generator<Line> {
-    if (this.#length > 0) yield this.#take()
-  }
-
-  #add (piece: Buffer): void {
-    this.#length += piece.length
-    if (this.#length > this.#limit) this.#pieces = []
-    else this.#pieces.push(piece)
-  }
-
-  #take (): Line {
-    const [first = Buffer.alloc(0), ...others] = this.#pieces
-    const bytes = this.#length > this.#limit ? null : others.length === 0 ? first : Buffer.concat(this.#pieces)
-    this.#pieces = []
-    this.#length = 0
-    return { number: ++this.#number, bytes }
   }
 }
