@@ -5,13 +5,13 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { errorCodes } from '../../src/http/errors.js'
+import { documented } from '../support/documented.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
 import { create, startService, testFolder, token } from '../support/process/program.js'
 import { needsProgram } from '../support/process/needs.js'
 import { program, projectFile } from '../support/process/project.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
-import { block } from './documents.js'
 
 const GUIDE = 'docs/operations.md'
 const text = readFileSync(projectFile(GUIDE), 'utf8')
@@ -83,16 +83,16 @@ t.test('a backup that was made while the service ran is restored, and later plan
   const DATA_DIR = join(folder, 'data')
   const service = await startService(t, { DATA_DIR, ACCESS_TOKENS: token })
   for (const id of [1, 2, 3]) await create(service.address, { id })
-  await shell(folder, block(GUIDE, 'bash', 'main.js backup'))
+  await shell(folder, documented('docs/operations.md', 'main.js backup'))
   const [name = ''] = readdirSync(join(folder, 'backups'))
   await create(service.address, { id: 4 })
   const stop = `systemctl () { [ "$1" = start ] || { kill ${service.pid}; while kill -0 ${service.pid} 2> /dev/null; do sleep 0.1; done; }; }`
-  await shell(folder, `${stop}\n${block(GUIDE, 'bash', 'systemctl stop')}`, { 'plants-2026-01-31.db': name })
+  await shell(folder, `${stop}\n${documented('docs/operations.md', 'systemctl stop')}`, { 'plants-2026-01-31.db': name })
   await startService(t, { DATA_DIR, ACCESS_TOKENS: token })
   const stored = () => [...plantsInFile(join(DATA_DIR, 'plants.db')).keys()]
   t.strictSame(stored(), [1n, 2n, 3n])
   const [old = ''] = readdirSync(DATA_DIR).filter(name => name.startsWith('before-restore-'))
-  const counts = await shell(folder, block(GUIDE, 'bash', 'main.js export |'), { 'before-restore-2026-02-01T093000': old })
+  const counts = await shell(folder, documented('docs/operations.md', 'main.js export |'), { 'before-restore-2026-02-01T093000': old })
   t.equal(counts, 'copied 1, already there 3, in conflict 0, invalid 0\n')
   t.strictSame(stored(), [1n, 2n, 3n, 4n])
 })
@@ -102,7 +102,7 @@ t.test('an export of one store is imported by another', async t => {
   const service = await startService(t, { DATA_DIR: join(folder, 'data'), ACCESS_TOKENS: token })
   for (const id of [1, 2, 3]) await create(service.address, { id })
   const mongo = await ScriptedMongo.start(t)
-  const counts = await shell(folder, block(GUIDE, 'bash', 'import plants.ndjson'), { 'mongodb://…': mongo.url })
+  const counts = await shell(folder, documented('docs/operations.md', 'import plants.ndjson'), { 'mongodb://…': mongo.url })
   t.ok(text.includes(`\`${counts.trim()}\``), 'the counts are those of the guide')
   t.strictSame([...mongo.majority().keys()], [1n, 2n, 3n])
 })
@@ -114,11 +114,11 @@ t.test('plants move from SQLite to MongoDB and back', async t => {
   for (const id of [1, 2, 3]) await create(service.address, { id })
   const mongo = await ScriptedMongo.start(t)
   const move = async (command: string) => shell(folder, command, { 'mongodb://…': mongo.url })
-  await move(block(GUIDE, 'bash', 'main.js migrate'))
+  await move(documented('docs/operations.md', 'main.js migrate'))
   t.strictSame([...mongo.majority().keys()], [1n, 2n, 3n])
   await service.end('SIGTERM')
   rmSync(DATA_DIR, { recursive: true })
-  await move(block(GUIDE, 'bash', 'import back.ndjson'))
+  await move(documented('docs/operations.md', 'import back.ndjson'))
   t.strictSame([...plantsInFile(join(DATA_DIR, 'plants.db')).keys()], [1n, 2n, 3n])
 })
 
@@ -126,7 +126,7 @@ t.test('plants are listed, counted and deleted by sqlite3 while the service runs
   const folder = testFolder(t)
   const service = await startService(t, { DATA_DIR: join(folder, 'data'), ACCESS_TOKENS: token })
   for (const id of [1, 2, 3]) await create(service.address, { id })
-  const output = await shell(folder, block(GUIDE, 'bash', 'sqlite3 data/plants.db'))
+  const output = await shell(folder, documented('docs/operations.md', 'sqlite3 data/plants.db'))
   t.equal(output, '1|Monstera|\n2|Monstera|\n3|Monstera|\n3\n5000\n')
   t.strictSame([...plantsInFile(join(folder, 'data', 'plants.db')).keys()], [2n, 3n])
   t.equal((await create(service.address, { id: 1 })).status, 200, 'the id is free again')
@@ -139,7 +139,7 @@ if (isBuiltin('node:sqlite')) {
     const service = await startService(t, { DATA_DIR: join(folder, 'data'), ACCESS_TOKENS: token })
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     await fetch(`${service.address}/plants`, { method: 'POST', headers, body: '{"id":9223372036854775807,"name":"Monstera"}' })
-    const output = await shell(folder, block(GUIDE, 'bash', 'node:sqlite'))
+    const output = await shell(folder, documented('docs/operations.md', 'node:sqlite'))
     t.match(output, /│ '9223372036854775807' +│ 'Monstera' +│ null +│/)
   })
 }

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { documented } from '../support/documented.js'
 import { create, startService, testFolder } from '../support/process/program.js'
-import { block } from './documents.js'
 
 const OLD = 'the-old-access-token'
-const ADD = block('docs/operations.md', 'bash', 'printf')
-const RETIRE = block('docs/operations.md', 'bash', 'tail -n 1')
+const ADD = documented('docs/operations.md', 'printf')
+const RETIRE = documented('docs/operations.md', 'tail -n 1')
 
 for (const [name, content] of [['a final newline', `${OLD}\n`], ['no final newline', OLD], ['several tokens in a line', `another-access-token, ${OLD}`]] as const) {
   t.test(`the documented rotation keeps each token whole, and the file's mode: a file with ${name}`, async t => {

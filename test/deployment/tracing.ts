@@ -11,10 +11,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { documented } from '../support/documented.js'
 import { closedPort } from '../support/process/lasting-port.js'
 import { compiledPackage, program } from '../support/process/project.js'
 
-const PACKAGES = ['@opentelemetry/api@1', '@opentelemetry/sdk-node@0.223.0', '@fastify/otel@0.21.2']
+const VERSIONS: Record<string, string> = { '@opentelemetry/api': '1', '@opentelemetry/sdk-node': '0.223.0', '@fastify/otel': '0.21.2' }
+const [install = '', start = ''] = documented('docs/operations.md', '--import ./docs/deploy/tracing.js').split('\n')
 const TOKEN = 'a-token-of-the-tracing-test'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 
@@ -29,7 +31,8 @@ interface Span {
 
 const folder = mkdtempSync(join(tmpdir(), 'plant-store-tracing-'))
 writeFileSync(join(folder, 'package.json'), '{"private":true,"type":"module"}')
-execFileSync('npm', ['install', '--silent', '--no-audit', '--no-fund', '--ignore-scripts', ...PACKAGES], { cwd: folder, stdio: 'inherit' })
+const pinned = install.replaceAll(/@[\w-]+\/[\w-]+/g, name => `${name}@${VERSIONS[name]}`)
+execFileSync('sh', ['-c', `${pinned} --silent --no-audit --no-fund --ignore-scripts`], { cwd: folder, stdio: 'inherit' })
 cpSync('docs/deploy/tracing.js', join(folder, 'tracing.js'))
 // A host of its own, which finds fastify and plant-store as an installed one would.
 writeFileSync(join(folder, 'host.js'), `
@@ -59,7 +62,8 @@ const { port } = collector.address() as AddressInfo
 async function traced (script: string, send: (url: string) => Promise<unknown>): Promise<Span[]> {
   spans.length = 0
   const PORT = String(await closedPort())
-  const child = spawn(process.execPath, ['--import', join(folder, 'tracing.js'), script], {
+  const command = start.replace('http://127.0.0.1:4318', `http://127.0.0.1:${port}`).replace('./docs/deploy', folder).replace('dist/service/main.js', script).replace(' node ', ` exec ${process.execPath} `)
+  const child = spawn('sh', ['-c', command], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: {
       PATH: process.env.PATH,
@@ -69,7 +73,6 @@ async function traced (script: string, send: (url: string) => Promise<unknown>):
       OTEL_METRICS_EXPORTER: 'none',
       OTEL_LOGS_EXPORTER: 'none',
       NODE_ENV: 'production',
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json'
     }
   })
