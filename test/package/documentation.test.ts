@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
+import { documented } from '../support/documented.js'
 import { bare } from '../support/process/bare.js'
 import { compiledPackage, projectFile } from '../support/process/project.js'
 import { startService, token } from '../support/process/program.js'
@@ -204,9 +205,8 @@ t.test('every command of the README exists', async t => {
 
 t.test('the curl command stores a plant, and shows what the README says', async t => {
   const { address, folder } = await startService(t)
-  const { text } = blocks.find(({ text }) => text.startsWith('curl')) as { text: string }
   const answer = blocks.find(({ language }) => language === 'json')?.text.trim()
-  const line = text.replace('http://127.0.0.1:3000', address).replace('<ACCESS_TOKEN>', token)
+  const line = documented('README.md', 'curl -sS').replace('http://127.0.0.1:3000', address).replace('<ACCESS_TOKEN>', token)
   const { stdout } = await run('sh', '-c', line)
   t.equal(stdout, answer)
   t.strictSame(plantsInFile(join(folder, 'plants.db')), new Map([[1n, { name: 'Monstera deliciosa', tag: 'aroid' }]]))
