@@ -5,11 +5,8 @@ t.test('a port in use is reported in one line', async t => {
   const first = await startService(t)
   const { port } = new URL(first.address)
   for (const WORKERS of ['1', '2']) {
-    const { code, stderr } = await run(
-      [],
-      { PORT: port, DATA_DIR: first.folder, ACCESS_TOKENS: token, WORKERS },
-      { counted: true }
-    )
+    const env = { PORT: port, DATA_DIR: first.folder, ACCESS_TOKENS: token, WORKERS }
+    const { code, stderr } = await run([], env, { counted: true })
     t.equal(code, 1)
     t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}\n$`))
   }

@@ -36,9 +36,8 @@ t.test('LOG_LEVEL leaves out the lines below it', async t => {
   for (let turn = 0; turn < 1_000 && address() === undefined; turn++) await sleep(20)
   let refused = 0
   for (let turn = 0; turn < 100 && refused === 0; turn++) {
-    refused = (await Promise.all(Array.from({ length: 20 }, () => create(String(address()))))).filter(
-      ({ status }) => status === 503
-    ).length
+    const responses = await Promise.all(Array.from({ length: 20 }, () => create(String(address()))))
+    refused = responses.filter(({ status }) => status === 503).length
   }
   t.match(await service.end('SIGTERM'), { code: 0 })
   t.ok(service.log.length > 0)

@@ -34,8 +34,7 @@ export class Program {
   stderr = ''
 
   constructor (
-    args: readonly string[],
-    env: NodeJS.ProcessEnv,
+    args: readonly string[], env: NodeJS.ProcessEnv,
     { detached = false, preload = [], counted = false, input = false }: ProgramOptions = {}
   ) {
     const variables = { PATH: process.env.PATH, ...env }
@@ -103,11 +102,8 @@ export async function startService (
   t: Test, env: NodeJS.ProcessEnv = {}, options?: ProgramOptions
 ): Promise<Program & { address: string, folder: string }> {
   const folder = testFolder(t)
-  const service = launch(
-    t,
-    { DATA_DIR: folder, ACCESS_TOKENS: env.ACCESS_TOKENS_FILE ? undefined : token, ...env },
-    options
-  )
+  const tokens = env.ACCESS_TOKENS_FILE ? undefined : token
+  const service = launch(t, { DATA_DIR: folder, ACCESS_TOKENS: tokens, ...env }, options)
   return Object.assign(service, { folder, address: await service.ready() })
 }
 

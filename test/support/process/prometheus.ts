@@ -53,18 +53,11 @@ export async function startPrometheus (t: Test, metricsPort: unknown): Promise<P
   return {
     async query (expression) {
       const { result } = await get(`query?query=${encodeURIComponent(expression)}`)
-      return result.map(({ metric, value }: { metric: Record<string, string>; value: [number, string] }) => ({
-        labels: metric,
-        value: Number(value[1])
-      }))
+      return result.map(({ metric, value }: any) => ({ labels: metric, value: Number(value[1]) }))
     },
     async rules () {
       const { groups } = await get('rules')
-      return new Map(
-        groups.flatMap(({ rules }: { rules: { name: string; health: string; lastError?: string }[] }) =>
-          rules.map(rule => [rule.name, rule])
-        )
-      )
+      return new Map(groups.flatMap(({ rules }: any) => rules.map((rule: any) => [rule.name, rule])))
     }
   }
 }

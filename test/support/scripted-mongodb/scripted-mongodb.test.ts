@@ -189,11 +189,8 @@ t.test('a failover: the old primary refuses, another is elected, and the driver 
 })
 
 t.test('a primary that dies or hangs is replaced, and comes back as a secondary', async t => {
-  const { mongo, insertAgain } = await setUp(
-    t,
-    {},
-    { socketTimeoutMS: 300, heartbeatFrequencyMS: 500, connectTimeoutMS: 500 }
-  )
+  const timeouts = { socketTimeoutMS: 300, heartbeatFrequencyMS: 500, connectTimeoutMS: 500 }
+  const { mongo, insertAgain } = await setUp(t, {}, timeouts)
   const dead = mongo.primary!
   await dead.stop()
   mongo.elect()
@@ -206,13 +203,7 @@ t.test('a primary that dies or hangs is replaced, and comes back as a secondary'
   await dead.start()
   t.equal(await insertAgain(plant(3)), 'ok')
   t.equal([dead, hung, mongo.primary].filter(member => member?.isPrimary).length, 1)
-  await Promise.all(
-    mongo.members
-      .filter(member => member !== mongo.primary)
-      .map(async member => {
-        await member.stop()
-      })
-  )
+  for (const member of mongo.members) if (member !== mongo.primary) await member.stop()
   t.throws(() => mongo.elect(), /no member is left/)
 
   const waiting = mongo.stepDown()

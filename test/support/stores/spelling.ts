@@ -6,20 +6,10 @@ export const HIGHEST = 2n ** 63n - 1n
 export const anyInt64 = fc.oneof(
   fc.bigInt({ min: LOWEST, max: HIGHEST }),
   // Most of the above have 19 digits, and few end in zeros.
-  fc
-    .tuple(fc.integer({ min: -999, max: 999 }), fc.integer({ min: 0, max: 15 }))
+  fc.tuple(fc.integer({ min: -999, max: 999 }), fc.integer({ min: 0, max: 15 }))
     .map(([digits, zeros]) => BigInt(digits) * 10n ** BigInt(zeros)),
-  fc.constantFrom(
-    LOWEST,
-    LOWEST + 1n,
-    HIGHEST - 1n,
-    HIGHEST,
-    0n,
-    2n ** 53n - 1n,
-    2n ** 53n,
-    2n ** 53n + 1n,
-    -(2n ** 53n) - 1n
-  )
+  fc.constantFrom(LOWEST, LOWEST + 1n, HIGHEST - 1n, HIGHEST, 0n),
+  fc.constantFrom(2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n)
 )
 
 /** A way to write a number in JSON (RFC 8259, section 6): the position of its point, trailing zeros, an exponent. */
