@@ -172,7 +172,7 @@ t.test('a preValidation hook sees the parsed body; a preParsing hook may give an
   t.match((await create(app, '/plants', PLANT, { 'x-broken': '1' })).json(), { statusCode: 500, message: 'broken' })
 })
 
-t.test('a body is read over a socket whatever the host does with the request', async t => {
+t.test('a body arrives over a socket in parts, during a hook of the host, or with a hook that reads it too', async t => {
   const app = host(t)
   const chunks: string[] = []
   const events: string[] = []
