@@ -73,7 +73,8 @@ t.test('so it does in a host', async t => {
 
 /** Writes chunks for as long as they are taken; returns how many megabytes were. */
 async function sendForever (port: number, request: string): Promise<number> {
-  const socket: Socket = connect(port, '127.0.0.1')
+  // A client that keeps sending after the server has ended its side.
+  const socket: Socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   socket.on('error', () => {}).resume().write(request)
   const closed = new Promise(resolve => { socket.once('close', resolve) })
   const chunk = `100000\r\n${'x'.repeat(0x100000)}\r\n`
