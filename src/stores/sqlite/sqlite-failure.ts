@@ -53,3 +53,8 @@ export function failureOf (error: unknown, inCommit: boolean): SqliteFailure {
 export function resultCode (error: unknown): number {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
 }
+
+/** Whether another connection holds the lock. */
+export function isLocked (error: unknown): boolean {
+  return resultCode(error) === BUSY
+}
