@@ -48,7 +48,7 @@ t.test('errors of another copy of the driver are judged as those of the package\
 t.test('a server that another copy of the driver does not reach is known to be away', async t => {
   const other = anotherDriver(t)
   const mongo = await ScriptedMongo.start(t)
-  const client = new other.MongoClient(mongo.url, { serverSelectionTimeoutMS: 100, monitorCommands: true })
+  const client = new other.MongoClient(mongo.url, { serverSelectionTimeoutMS: 1_000, monitorCommands: true })
   t.teardown(() => client.close())
   await client.connect()
   await mongo.stop()
