@@ -7,7 +7,7 @@ import { VirtualClock } from '../support/virtual-clock.js'
 /** A resource whose checks succeed unless `fault` is set. */
 class CheckedWriter extends FakeWriter implements StoreWriter {
   fault: Error | undefined
-  /** Of each check, whether it was thorough. */
+  /** For each check, whether it was thorough. */
   checks: boolean[] = []
 
   async check (thoroughly: boolean): Promise<void> {
@@ -26,7 +26,7 @@ function checkedStore () {
     clock,
     writer,
     store,
-    /** Creates a plant whose deadline passes with the first try. */
+    /** Creates a plant whose deadline allows one attempt only. */
     async create (id: number): Promise<void> {
       store.create({ id: BigInt(id), name: 'Ficus' }, clock.now() + 60).catch(() => {})
       await clock.pass(60)
@@ -34,7 +34,7 @@ function checkedStore () {
   }
 }
 
-t.test('a store whose last write failed is not ready, for the reason of the write, until another succeeds', async t => {
+t.test('a store whose last write failed is not ready, with that write\'s error, until another write succeeds', async t => {
   for (const failure of [notStored('no room'), notStored('no room', true), new PlantPerhapsStored('no room'), [new PlantPerhapsStored('no room')]]) {
     const { store, writer, create } = checkedStore()
     await t.resolves(store.ready())
@@ -48,7 +48,7 @@ t.test('a store whose last write failed is not ready, for the reason of the writ
   }
 })
 
-t.test('a second after a write that failed, a thorough check decides: no write is sent to a service that is not ready', async t => {
+t.test('a second after a failed write a thorough check decides, as no writes reach a service that is not ready', async t => {
   const { store, writer, clock, create } = checkedStore()
   writer.respond = () => notStored('no room', true)
   await create(1)
@@ -80,7 +80,7 @@ t.test('a write that fails during a check is reported by the next check', async 
   await t.rejects(store.ready(), { message: 'second' })
 })
 
-t.test('a plant that is refused, and one that fails while others are stored, are not faults of the store', async t => {
+t.test('a refused plant, or one that fails while others are stored, is not a fault of the store', async t => {
   const { store, writer, create } = checkedStore()
   writer.respond = () => [new PlantNotStored('not valid', { permanent: true })]
   await create(1)
@@ -91,7 +91,7 @@ t.test('a plant that is refused, and one that fails while others are stored, are
   await t.resolves(store.ready())
 })
 
-t.test('it opens and closes its writer once', async t => {
+t.test('a store opens once, and stays closed', async t => {
   const { store, writer } = checkedStore()
   t.equal(await store.open(), true)
   t.equal(await store.open(), false)

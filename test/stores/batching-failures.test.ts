@@ -3,11 +3,11 @@ import type { WriteResult } from '../../src/stores/batch-writer.js'
 import { PlantNotStored, PlantPerhapsStored } from '../../src/stores/plant-store.js'
 import { notStored, numbers, sharedWrites } from '../support/stores/fake-writer.js'
 
-/** A store that works but for these plants: no batch that holds one of them is stored. */
+/** A store that fails each batch with one of these plants in it. */
 const poisoned = (...poison: number[]) => (ids: readonly number[]): readonly WriteResult[] | WriteResult =>
   ids.some(id => poison.includes(id)) ? notStored('damaged') : ids.map(() => 'stored')
 
-t.test('a failed plant is sent again until it is stored', async t => {
+t.test('a failed plant is retried until it is stored', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = (_ids, number) => number < 4 ? notStored() : 'stored'
   create([1])
@@ -25,7 +25,7 @@ t.test('each pause is twice as long as the one before, up to a second', async t 
   t.strictSame(pauses, [25, 50, 100, 200, 400, 800, 1_000, 1_000])
 })
 
-t.test('no pause is longer than half of the time until the deadline', async t => {
+t.test('no pause is longer than half the time left until the deadline', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = () => notStored()
   for (let id = 1; id < 20; id++) {
@@ -38,7 +38,7 @@ t.test('no pause is longer than half of the time until the deadline', async t =>
   t.equal(outcomes.get(20), 'stored')
 })
 
-t.test('after a success the pauses start again', async t => {
+t.test('after a success the pauses start from 25 ms again', async t => {
   const { clock, writer, create } = sharedWrites()
   writer.respond = (_ids, number) => [1, 2, 3, 5].includes(number) ? notStored() : 'stored'
   create([1])
@@ -48,7 +48,7 @@ t.test('after a success the pauses start again', async t => {
   t.equal((writer.batches[5]?.at ?? 0) - (writer.batches[4]?.at ?? 0), 25)
 })
 
-t.test('a plant that fails by itself is sent again later, and does not delay the others', async t => {
+t.test('a plant that fails on its own is retried later, without delaying the others', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = ids => ids.map(id => id === 2 ? notStored() : 'stored')
   create([1, 2, 3])
@@ -64,18 +64,18 @@ t.test('a plant that fails by itself is sent again later, and does not delay the
   t.equal(outcomes.get(2), 'stored')
 })
 
-t.test('a plant that cannot have been stored is PlantNotStored at its deadline, with the reason', async t => {
+t.test('a plant that cannot have been stored rejects with PlantNotStored and the reason by its deadline', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
-  writer.respond = () => notStored('the disk is away')
+  writer.respond = () => notStored('the disk is gone')
   create([1], 400)
   await clock.pass(299)
   t.equal(outcomes.size, 0)
   await clock.pass(51)
-  t.match(outcomes.get(1), { name: 'PlantNotStored', message: 'the disk is away' })
+  t.match(outcomes.get(1), { name: 'PlantNotStored', message: 'the disk is gone' })
   t.ok(writer.batches.length > 2, `after ${writer.batches.length} tries`)
 })
 
-t.test('a plant known not to be stored is not left open by a last attempt without time', async t => {
+t.test('no last attempt without enough time makes the outcome of a plant uncertain', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = () => notStored('away')
   create([1], 400)
@@ -84,7 +84,7 @@ t.test('a plant known not to be stored is not left open by a last attempt withou
   t.ok(writer.batches.every(({ at, deadline }) => deadline - at >= 100))
 })
 
-t.test('an open outcome stays open after later failures', async t => {
+t.test('an uncertain outcome stays uncertain after later failures', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = (_ids, number) => number === 2 ? new PlantPerhapsStored('no response') : notStored()
   create([1], 400)
@@ -92,7 +92,7 @@ t.test('an open outcome stays open after later failures', async t => {
   t.match(outcomes.get(1), { name: 'PlantPerhapsStored', message: 'no response' })
 })
 
-t.test('an open outcome is settled by a later success', async t => {
+t.test('an uncertain outcome is settled by a later success', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = (_ids, number) => number === 1 ? new PlantPerhapsStored('no response') : 'same'
   create([1, 2])
@@ -100,7 +100,7 @@ t.test('an open outcome is settled by a later success', async t => {
   t.strictSame([...outcomes.values()], ['same', 'same'])
 })
 
-t.test('a result that is missing leaves the plant open', async t => {
+t.test('a missing result leaves the outcome uncertain', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = () => ['stored']
   create([1, 2], 60)
@@ -108,7 +108,7 @@ t.test('a result that is missing leaves the plant open', async t => {
   t.match([...outcomes.values()], ['stored', PlantPerhapsStored])
 })
 
-t.test('a plant or a batch with a permanent failure is not sent again', async t => {
+t.test('a plant or a batch with a permanent failure is not retried', async t => {
   const { clock, writer, outcomes, created } = sharedWrites()
   writer.respond = () => notStored('the disk is full', true)
   await created([1, 2])
@@ -120,7 +120,7 @@ t.test('a plant or a batch with a permanent failure is not sent again', async t 
   t.equal(writer.batches.length, 2)
 })
 
-t.test('a permanent failure after an open outcome leaves it open', async t => {
+t.test('a permanent failure after an uncertain outcome leaves it uncertain', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = (_ids, number) => number === 1 ? new PlantPerhapsStored('no response') : notStored('not authorized', true)
   create([1])
@@ -129,7 +129,7 @@ t.test('a permanent failure after an open outcome leaves it open', async t => {
   t.equal(writer.batches.length, 2)
 })
 
-t.test('if a batch fails because of one plant, all others are stored soon', async t => {
+t.test('if one plant makes its batch fail, all the others are soon stored', async t => {
   for (const poison of [1, 37, 64]) {
     const { clock, writer, outcomes, create } = sharedWrites()
     writer.respond = poisoned(poison)
@@ -143,7 +143,7 @@ t.test('if a batch fails because of one plant, all others are stored soon', asyn
   }
 })
 
-t.test('under a steady load, one plant that cannot be stored does not pause the others', async t => {
+t.test('under a steady load, one plant that cannot be stored does not delay the others', async t => {
   const { clock, writer, outcomes, create, created } = sharedWrites()
   writer.respond = poisoned(10)
   create(numbers(20), 1_000)
@@ -178,7 +178,7 @@ t.test('a plant that cannot be stored is sent alone from then on, even when a cl
   await clock.pass(30)
   t.equal(outcomes.get(3), 'stored')
   await created([3, 8])
-  t.strictSame(writer.ids.at(-1), [3, 8], 'what could be stored is no longer apart')
+  t.strictSame(writer.ids.at(-1), [3, 8], 'once stored, it is no longer sent alone')
 })
 
 t.test('the number of remembered ids is limited', async t => {
@@ -196,7 +196,7 @@ t.test('the number of remembered ids is limited', async t => {
   t.strictSame(new Set(writer.ids.slice(before)), new Set([[2], [1, 2_000]]))
 })
 
-t.test('in an outage a few parts at a time are sent as probes, and then all', async t => {
+t.test('during an outage a few batches at a time are sent as probes; after it, all plants are', async t => {
   const { clock, writer, outcomes, created } = sharedWrites(16)
   writer.respond = () => notStored()
   for (let first = 0; first < 500; first += 100) {
@@ -212,7 +212,7 @@ t.test('in an outage a few parts at a time are sent as probes, and then all', as
   t.ok(writer.batches.length - before < 80, `${writer.batches.length - before} batches for 500 plants`)
 })
 
-t.test('in an outage new plants are held back after the second failure, until the next probe', async t => {
+t.test('during an outage new plants are held back from the second failure until a probe succeeds', async t => {
   const { clock, writer, outcomes, create, created } = sharedWrites()
   writer.respond = () => notStored()
   await created([1])
@@ -228,7 +228,7 @@ t.test('in an outage new plants are held back after the second failure, until th
   t.strictSame([...outcomes.values()], Array(4).fill('stored'))
 })
 
-t.test('plants that each fail by themselves also hold back new plants, if none is stored', async t => {
+t.test('new plants are also held back if plants fail one by one and none is stored', async t => {
   const { writer, created } = sharedWrites()
   writer.respond = ids => ids.map(() => notStored())
   await created([1, 2])
@@ -237,7 +237,7 @@ t.test('plants that each fail by themselves also hold back new plants, if none i
   t.strictSame(writer.ids, [[1, 2], [3]])
 })
 
-t.test('plants that can never be stored do not take all of the writer', async t => {
+t.test('plants that can never be stored leave half of the writer to others', async t => {
   const { clock, writer, outcomes, created, answered } = sharedWrites(4)
   writer.respond = ids => ids.includes(100) ? 'stored' : notStored()
   for (const id of numbers(6)) {
@@ -254,7 +254,7 @@ t.test('plants that can never be stored do not take all of the writer', async t 
   t.equal(outcomes.get(7), 'stored')
 })
 
-t.test('a plant waiting for a retry is given up shortly before its deadline, and is not sent again', async t => {
+t.test('a plant waiting for a retry is rejected shortly before its deadline, and is not sent again', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = poisoned(1)
   create([1], 600)
@@ -266,7 +266,7 @@ t.test('a plant waiting for a retry is given up shortly before its deadline, and
   t.equal(writer.batches.length, before)
 })
 
-t.test('a create request whose last attempt fails without time left rejects at once, without waiting for a timer', async t => {
+t.test('a create request whose last attempt fails with no time left rejects immediately, without waiting for a timer', async t => {
   for (const results of [notStored('away'), [notStored('away')]]) {
     const { clock, outcomes, create, answered } = sharedWrites()
     create([1], 500)

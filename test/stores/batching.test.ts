@@ -4,7 +4,7 @@ import { PlantNotStored } from '../../src/stores/plant-store.js'
 import { SharedWrites } from '../../src/stores/batching.js'
 import { notStored, numbers, sharedWrites } from '../support/stores/fake-writer.js'
 
-t.test('create requests of one turn of the event loop share a write, each with its own outcome', async t => {
+t.test('create requests from one turn of the event loop share a write, and each gets its own outcome', async t => {
   const { writer, outcomes, created, answered } = sharedWrites()
   await created([1, 2, 3])
   t.strictSame(writer.ids, [[1, 2, 3]])
@@ -23,16 +23,16 @@ t.test('with one write at a time, requests that arrive during it form the next',
   t.strictSame([...outcomes.values()], Array(5).fill('stored'))
 })
 
-t.test('while a large batch is in flight few requests wait and many are sent, and the number of batches in flight is limited', async t => {
+t.test('while a large batch is in flight, few requests wait, many are sent, and the number of batches in flight is limited', async t => {
   const { clock, writer, created } = sharedWrites(2)
   const sizes = () => writer.ids.map(ids => ids.length)
   await created(numbers(100))
   await created(numbers(20))
   t.strictSame(sizes(), [100], 'a few wait')
   await created(numbers(30))
-  t.strictSame(sizes(), [100, 50], 'half as many as there were go')
+  t.strictSame(sizes(), [100, 50], 'half as many as were outstanding are sent')
   await created(numbers(400))
-  t.strictSame(sizes(), [100, 50], 'no third one at once')
+  t.strictSame(sizes(), [100, 50], 'a third batch has to wait')
   writer.batches[0]?.answer('stored')
   await clock.turns()
   t.strictSame(sizes(), [100, 50, 400])
@@ -47,7 +47,7 @@ t.test('a settled request no longer counts as outstanding', async t => {
   t.strictSame(writer.ids.map(ids => ids.length), [100, 20, 60])
 })
 
-t.test('with nothing in flight it gathers while each turn brings more, up to half of the last peak', async t => {
+t.test('with nothing in flight, requests are gathered as long as each turn brings more, up to half of the last peak', async t => {
   const { clock, writer, create, created, answered } = sharedWrites()
   const turn = () => clock.step()
   await created(numbers(10))
@@ -58,16 +58,16 @@ t.test('with nothing in flight it gathers while each turn brings more, up to hal
     t.equal(writer.batches.length, 1, `${id} waits for another turn`)
   }
   turn()
-  t.strictSame(writer.ids[1], [11, 12, 13], 'a turn that brings none ends it')
+  t.strictSame(writer.ids[1], [11, 12, 13], 'a turn without new requests sends the batch')
   await answered('stored')
   create([14, 15, 16, 17])
   turn()
   create([18])
   turn()
-  t.strictSame(writer.ids[2], [14, 15, 16, 17, 18], 'enough are there')
+  t.strictSame(writer.ids[2], [14, 15, 16, 17, 18], 'half of the peak is enough')
 })
 
-t.test('requests for a distant store are sent in several batches, as long as more may be in flight', async t => {
+t.test('requests to a distant store are split into several batches until no more may be in flight', async t => {
   const { clock, writer, create, created, answered } = sharedWrites(4)
   const sizes = () => writer.ids.map(ids => ids.length)
   create(numbers(400))
@@ -77,7 +77,7 @@ t.test('requests for a distant store are sent in several batches, as long as mor
   t.strictSame(sizes(), [400, 100, 100, 100, 100])
   await created(numbers(400))
   await answered('stored')
-  t.strictSame(sizes(), [400, 100, 100, 100, 100, 400], 'the last place takes all that is pending')
+  t.strictSame(sizes(), [400, 100, 100, 100, 100, 400], 'the last batch allowed takes all pending plants')
 })
 
 t.test('a store that writes one batch at a time gets all pending plants at once, however distant it is', async t => {
@@ -90,7 +90,7 @@ t.test('a store that writes one batch at a time gets all pending plants at once,
   t.strictSame(writer.ids.map(ids => ids.length), [400, 400])
 })
 
-t.test('a batch has the time of the create that can wait longest', async t => {
+t.test('the deadline of a batch is the latest deadline of its plants', async t => {
   const { clock, writer, create } = sharedWrites()
   create([1], 2_000)
   create([2], 4_000)
@@ -109,14 +109,14 @@ t.test('when a batch returns, even a few pending plants are sent', async t => {
   t.strictSame(writer.ids, [[1, 2, 3], [4]])
 })
 
-t.test('full batches double in size while they are short, to 4,000 plants', async t => {
+t.test('full batches double in size while they are fast, up to 4,000 plants', async t => {
   const { writer, created } = sharedWrites()
   writer.respond = () => 'stored'
   await created(numbers(12_000))
   t.strictSame(writer.ids.map(ids => ids.length), [500, 1_000, 2_000, 4_000, 4_000, 500])
 })
 
-t.test('batches halve in size if one takes long, to 32 plants', async t => {
+t.test('batches halve in size each time one is slow, down to 32 plants', async t => {
   const { clock, writer, created, answered } = sharedWrites()
   for (const expected of [500, 250, 125, 62, 32, 32]) {
     await created(numbers(expected + 1), 20_000)
@@ -127,7 +127,7 @@ t.test('batches halve in size if one takes long, to 32 plants', async t => {
   }
 })
 
-t.test('a batch has 4,000,000 characters of names and tags at most, but a longer plant goes alone', async t => {
+t.test('a batch has at most 4,000,000 characters of names and tags; a longer plant is sent alone', async t => {
   const { clock, writer, writes, create } = sharedWrites()
   writer.respond = () => 'stored'
   const large = 'x'.repeat(1_500_000)
@@ -139,7 +139,7 @@ t.test('a batch has 4,000,000 characters of names and tags at most, but a longer
   t.strictSame(writer.ids, [[1, 2], [3], [4], [5, 6]])
 })
 
-t.test('a request pending shortly before its deadline is given up, and not sent', async t => {
+t.test('a request still pending shortly before its deadline is rejected without being sent', async t => {
   const { clock, writer, outcomes, create, created, answered } = sharedWrites()
   await created([1])
   create([3], 600)
@@ -151,7 +151,7 @@ t.test('a request pending shortly before its deadline is given up, and not sent'
   await clock.pass(1)
   t.strictSame([...outcomes.keys()], [2])
   await clock.pass(100)
-  t.strictSame([...outcomes.keys()], [2, 3], 'the response to each is out before its deadline')
+  t.strictSame([...outcomes.keys()], [2, 3], 'each is rejected before its deadline')
   await clock.pass(15)
   t.strictSame([...outcomes.keys()], [2, 3, 4])
   for (const error of outcomes.values()) t.match(error, { name: 'PlantNotStored', message: /too busy/ })
@@ -167,7 +167,7 @@ t.test('a request past its deadline is not sent', async t => {
   t.match(outcomes.get(1), { name: 'PlantNotStored', message: /too busy/ })
 })
 
-t.test('a request with a distant or infinite deadline starts no timer that is too long', async t => {
+t.test('a distant or infinite deadline does not overflow the timer', async t => {
   const { clock, outcomes, create, created, answered } = sharedWrites()
   create([1], Infinity)
   await created([2], 2 ** 40)
@@ -176,21 +176,21 @@ t.test('a request with a distant or infinite deadline starts no timer that is to
   t.ok((clock.next ?? 0) - clock.now() < 2 ** 31)
 })
 
-t.test('an idle store keeps no process alive', async t => {
+t.test('an idle store does not keep the process alive', async t => {
   const { clock, created, answered } = sharedWrites()
   await created([1])
   await answered('stored')
   t.equal(clock.timers, 0)
 })
 
-t.test('close resolves at once if nothing is in flight, also twice', async t => {
+t.test('close resolves immediately if nothing is in flight, and can be called twice', async t => {
   const { clock, writes } = sharedWrites()
   await t.resolves(writes.close())
   await t.resolves(writes.close())
-  t.equal(clock.next, undefined, 'and leaves no timer')
+  t.equal(clock.next, undefined, 'no timer is left')
 })
 
-t.test('close waits for requests in flight and pending, and refuses later ones', async t => {
+t.test('close waits for pending requests, in flight or not, and later ones are refused', async t => {
   const { clock, writer, writes, outcomes, create, created, answered } = sharedWrites()
   await created([1])
   create([2])
@@ -220,7 +220,7 @@ t.test('a plant that fails during close is not sent again', async t => {
   t.equal(clock.next, undefined)
 })
 
-t.test('close gives up all requests that wait for a retry', async t => {
+t.test('close rejects all requests waiting for a retry', async t => {
   const { clock, writer, writes, outcomes, create, created, answered } = sharedWrites(1)
   writer.respond = ids => ids.includes(1) ? notStored('apart') : ids.map(id => id === 2 ? notStored('by itself') : 'stored')
   create([1])
@@ -239,7 +239,7 @@ t.test('close gives up all requests that wait for a retry', async t => {
   t.equal(clock.next, undefined)
 })
 
-t.test('close gives up requests held back while the store fails', async t => {
+t.test('close rejects the requests held back while the store is failing', async t => {
   const { clock, writer, writes, outcomes, created } = sharedWrites()
   writer.respond = () => notStored()
   await created([1])
@@ -253,7 +253,7 @@ t.test('close gives up requests held back while the store fails', async t => {
   t.equal(clock.next, undefined)
 })
 
-t.test('close also resolves if all pending requests are past their deadlines', async t => {
+t.test('close resolves even if all pending requests are past their deadlines', async t => {
   const { clock, writer, writes, outcomes, create } = sharedWrites()
   create([1], -1)
   await t.resolves(writes.close())
@@ -262,7 +262,7 @@ t.test('close also resolves if all pending requests are past their deadlines', a
   t.equal(writer.batches.length, 0)
 })
 
-t.test('subscribers of the channels observe each batch, when it starts and when it completes', async t => {
+t.test('the diagnostics channels report the start and the completion of each batch', async t => {
   const observed: object[] = []
   const observe = (message: unknown, name: string | symbol) => { observed.push({ name, ...Object(message) }) }
   const names = ['plant-store:batch:start', 'plant-store:batch:end'] as const
@@ -284,7 +284,7 @@ t.test('subscribers of the channels observe each batch, when it starts and when 
   ])
 })
 
-t.test('without a clock of its own it goes by the system\'s', async t => {
+t.test('the system clock is the default', async t => {
   const writes = new SharedWrites({ maxInFlight: 1, write: async plants => plants.map(() => 'stored' as const) })
   t.equal(await writes.create({ id: 1n, name: 'fern' }, performance.now() + 5_000), 'stored')
   await writes.close()

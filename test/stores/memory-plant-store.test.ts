@@ -2,7 +2,7 @@ import t from 'tap'
 import { memoryPlantStore } from '../../src/index.js'
 import { plantStoreContract } from '../../src/stores/contract.js'
 
-t.test('the memory store keeps what PlantStore promises, except durability', async t => {
+t.test('the memory store fulfills the PlantStore contract, except for durability', async t => {
   for (const { name, check } of plantStoreContract) {
     t.test(name, async t => {
       const store = memoryPlantStore()

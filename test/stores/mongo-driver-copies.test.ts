@@ -12,14 +12,14 @@ import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 
 const require = createRequire(import.meta.url)
 
-/** The driver as a host has it that npm gave a copy of its own: other classes under the same names. */
+/** A second copy of the driver, as npm may install it for a host: other classes with the same names. */
 function anotherDriver (t: Test): typeof import('mongodb') {
   const copy = join(t.testdir(), 'node_modules', 'mongodb')
   cpSync(dirname(require.resolve('mongodb/package.json')), copy, { recursive: true })
   return require(copy)
 }
 
-t.test('errors of another copy of the driver are judged as those of the package\'s own', async t => {
+t.test('errors from another copy of the driver are handled like those from the package\'s own', async t => {
   const other = anotherDriver(t)
   t.not(other.MongoClient, MongoClient)
   const mongo = await ScriptedMongo.start(t)
@@ -27,7 +27,7 @@ t.test('errors of another copy of the driver are judged as those of the package\
   t.teardown(() => client.close())
   const writer = new MongoWriter(client.db('plant_store').collection('plants'))
   const write = (timeoutMs = 60_000) => writer.write([{ id: 1n, name: 'Ficus' }], performance.now() + timeoutMs)
-  const wrote: [name: string, cue: Cue, result: object][] = [
+  const cases: [name: string, cue: Cue, result: object][] = [
     ['Unauthorized', answer({ code: 13, message: 'not authorized' }), { name: 'PlantNotStored', permanent: true, message: 'MongoDB: not authorized' }],
     ['a validator', writeErrors({ at: [0], code: 121 }), [{ name: 'PlantNotStored', permanent: true }]],
     ['a label', answer({ code: 112, labels: ['NoWritesPerformed'] }), { name: 'PlantNotStored', permanent: false }],
@@ -35,7 +35,7 @@ t.test('errors of another copy of the driver are judged as those of the package\
     ['a write concern error', writeConcernError({ code: 64 }), [{ name: 'PlantPerhapsStored', message: /write concern error 64/ }]],
     ['a lost connection', closeAfterStoring(), { name: 'PlantPerhapsStored' }]
   ]
-  for (const [name, cue, result] of wrote) {
+  for (const [name, cue, result] of cases) {
     mongo.on('insert', cue)
     t.match(await write(), result, name)
   }
@@ -45,7 +45,7 @@ t.test('errors of another copy of the driver are judged as those of the package\
   await writer.close()
 })
 
-t.test('a server that another copy of the driver does not reach is known to be away', async t => {
+t.test('a server that another copy of the driver cannot reach is known to be unreachable', async t => {
   const other = anotherDriver(t)
   const mongo = await ScriptedMongo.start(t)
   const client = new other.MongoClient(mongo.url, { serverSelectionTimeoutMS: 1_000, monitorCommands: true })

@@ -11,7 +11,7 @@ import {
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
-const FICUS: NewPlant = { id: 1n, name: 'Ficus', tag: 'a tag that no message may hold' }
+const FICUS: NewPlant = { id: 1n, name: 'Ficus', tag: 'a tag that no message may contain' }
 
 async function setUp (t: Test) {
   const mongo = await ScriptedMongo.start(t)
@@ -21,7 +21,7 @@ async function setUp (t: Test) {
   return { mongo, store }
 }
 
-async function clientOf (t: Test, mongo: ScriptedMongo, options = {}): Promise<MongoClient> {
+async function connectClient (t: Test, mongo: ScriptedMongo, options = {}): Promise<MongoClient> {
   const client = new MongoClient(mongo.url, options)
   t.teardown(() => client.close())
   return await client.connect()
@@ -33,9 +33,9 @@ async function failure (store: Pick<PlantStore, 'create'>, ms = 1_500, plant = F
 
 t.jobs = 4
 
-t.test('a plant is written as { _id: Long, name, tag }, to the majority and its journal', async t => {
+t.test('a plant is written as { _id: Long, name, tag }, with majority write concern and journaling', async t => {
   const mongo = await ScriptedMongo.start(t)
-  const client = await clientOf(t, mongo, { monitorCommands: true })
+  const client = await connectClient(t, mongo, { monitorCommands: true })
   const commands: Document[] = []
   client.on('commandStarted', ({ commandName, command }) => { if (commandName === 'insert') commands.push(command) })
   const store = mongoPlantStore({ client })
@@ -49,10 +49,10 @@ t.test('a plant is written as { _id: Long, name, tag }, to the majority and its 
   ])
 })
 
-t.test('plants go to the collection, database or URL that is given, and a client that is handed in stays open', async t => {
+t.test('plants go to the given collection, database, client or URL, and a given client stays open', async t => {
   const mongo = await ScriptedMongo.start(t)
-  const client = await clientOf(t, mongo)
-  const named = await clientOf(t, mongo)
+  const client = await connectClient(t, mongo)
+  const named = await connectClient(t, mongo)
   const places: [name: string, options: MongoPlantStoreOptions, database: string, collection: string][] = [
     ['collection', { collection: client.db('garden').collection('greens') }, 'garden', 'greens'],
     ['db', { db: client.db('forest') }, 'forest', 'plants'],
@@ -73,7 +73,7 @@ t.test('plants go to the collection, database or URL that is given, and a client
   t.equal((await client.db('admin').command({ ping: 1 })).ok, 1, 'the client is not closed')
 })
 
-t.test('what cannot be used is refused at once, without credentials', async t => {
+t.test('invalid options throw immediately, with no credentials in the message', async t => {
   for (const options of [{}, { url: 12 }, { url: undefined }]) {
     t.throws(() => mongoPlantStore(options as unknown as MongoPlantStoreOptions), { name: 'TypeError', message: /one of the options url, client, db and collection must be given/ })
   }
@@ -83,11 +83,11 @@ t.test('what cannot be used is refused at once, without credentials', async t =>
   }
 })
 
-t.test('an unreachable server is named with its address and the real reason, without credentials, and nothing is stored', async t => {
+t.test('an unreachable server: the error has its address and the actual cause, without credentials, and nothing is stored', async t => {
   const port = await closedPort()
   const store = mongoPlantStore({ url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 500 }) as Required<PlantStore>
   t.teardown(() => store.close())
-  t.equal(await store.open(), true, 'it may come later')
+  t.equal(await store.open(), true, 'the server may become reachable later')
   const error = await failure(store)
   t.type(error, PlantNotStored)
   t.match(error.message, new RegExp(`^MongoDB is not reachable: .*ECONNREFUSED 127\\.0\\.0\\.1:${port}`))
@@ -95,7 +95,7 @@ t.test('an unreachable server is named with its address and the real reason, wit
   await t.rejects(store.ready(), { message: error.message })
 })
 
-t.test('a connection that takes longer than the deadline leaves the plant not stored, in time', async t => {
+t.test('if no connection is made by the deadline, the request rejects with PlantNotStored in time', async t => {
   const store = mongoPlantStore({ url: `mongodb://127.0.0.1:${await closedPort()}/?serverSelectionTimeoutMS=20000` })
   t.teardown(() => store.close?.())
   await store.open?.()
@@ -104,7 +104,7 @@ t.test('a connection that takes longer than the deadline leaves the plant not st
   t.ok(performance.now() - start < 15_000)
 })
 
-t.test('a server that comes later is found', async t => {
+t.test('a server that starts later is found', async t => {
   const mongo = await ScriptedMongo.start(t)
   await mongo.stop()
   const store = mongoPlantStore({ url: mongo.url, storeTimeout: 1_000 }) as Required<PlantStore>
@@ -117,10 +117,10 @@ t.test('a server that comes later is found', async t => {
   await t.resolves(store.ready())
 })
 
-t.test('a closed store of any kind stays closed, and the driver\'s own is closed with it', async t => {
+t.test('a store stays closed, with or without its own client, and removes its listeners', async t => {
   const mongo = await ScriptedMongo.start(t)
-  const client = await clientOf(t, mongo)
-  const monitoring = await clientOf(t, mongo, { monitorCommands: true })
+  const client = await connectClient(t, mongo)
+  const monitoring = await connectClient(t, mongo, { monitorCommands: true })
   for (const options of [{ url: mongo.url }, { client }, { client: monitoring }]) {
     const store = mongoPlantStore(options) as Required<PlantStore>
     await store.open()
@@ -132,7 +132,7 @@ t.test('a closed store of any kind stays closed, and the driver\'s own is closed
   t.strictSame([client, monitoring].map(one => one.listenerCount('commandStarted')), [0, 0])
 })
 
-t.test('a lost answer is asked for again', async t => {
+t.test('a plant whose response is lost is retried', async t => {
   for (const cue of [closeAfterStoring(), closeWithinReply(), closeBeforeStoring()]) {
     const { mongo, store } = await setUp(t)
     mongo.on('insert', cue)
@@ -147,15 +147,15 @@ t.test('a plant whose every response is lost may have been stored', async t => {
   t.type(await failure(store), PlantPerhapsStored)
 })
 
-t.test('with a client that does not monitor its commands, a connection that breaks leaves it open', async t => {
+t.test('with a client that does not monitor commands, a broken connection leaves the outcome uncertain', async t => {
   const mongo = await ScriptedMongo.start(t)
-  const store = mongoPlantStore({ client: await clientOf(t, mongo, { retryWrites: false }) })
+  const store = mongoPlantStore({ client: await connectClient(t, mongo, { retryWrites: false }) })
   await store.open?.()
   mongo.on('insert', closeBeforeStoring(), { times: 100 })
   t.type(await failure(store), PlantPerhapsStored)
 })
 
-t.test('a write concern error leaves it open, as the plant can still be rolled back', async t => {
+t.test('a write concern error leaves the outcome uncertain, as the plant may still be rolled back', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', writeConcernError({ code: 64, message: 'waiting for replication timed out' }), { times: 100 })
   mongo.on('find', answer({ code: 11602 }), { times: 100 })
@@ -171,18 +171,18 @@ t.test('a transient write concern error is retried', async t => {
   t.equal(mongo.majority().size, 1)
 })
 
-t.test('a plant that is there but not on the majority is not taken for stored', async t => {
+t.test('a plant that has not reached the majority does not count as stored', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', unreplicated(), { times: 100 })
   t.type(await failure(store), PlantPerhapsStored)
   t.equal(mongo.majority().size, 0)
 })
 
-t.test('how a client reads numbers makes no difference', async t => {
+t.test('the client\'s options for reading numbers make no difference', async t => {
   const mongo = await ScriptedMongo.start(t)
   const allSettings = [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }]
   for (const [place, settings] of allSettings.entries()) {
-    const store = mongoPlantStore({ client: await clientOf(t, mongo, settings) })
+    const store = mongoPlantStore({ client: await connectClient(t, mongo, settings) })
     const plant = { id: 2n ** 60n + BigInt(place), name: 'Ficus' }
     for (const [other, outcome] of [[plant, 'stored'], [plant, 'same'], [{ ...plant, name: 'Fern' }, 'taken']] as const) {
       t.equal(await store.create(other, soon()), outcome, JSON.stringify(settings))
@@ -191,11 +191,11 @@ t.test('how a client reads numbers makes no difference', async t => {
   }
 })
 
-t.test('a shard\'s failure, which mongos passes on as a write error, leaves those plants open', async t => {
+t.test('plants that fail because of a shard, which mongos reports as write errors, are retried', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', shardFailure({ from: 1, storedFirst: 1 }))
   const outcomes = await Promise.all([1n, 2n, 3n].map(id => store.create({ id, name: 'Ficus' }, soon())))
-  t.strictSame(outcomes, ['stored', 'same', 'stored'], 'so they were sent again')
+  t.strictSame(outcomes, ['stored', 'same', 'stored'], 'the failed ones were sent again')
   t.equal(mongo.majority().size, 3)
 })
 
@@ -215,7 +215,7 @@ t.test('a refusal is final, and nothing is stored', async t => {
   }
 })
 
-t.test('the siblings of a plant that fails are stored', async t => {
+t.test('the other plants of a batch are stored if one fails', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', writeErrors({ at: [1], code: 121, message: 'no' }))
   const [first, second, third] = await Promise.allSettled([1n, 2n, 3n].map(id => store.create({ id, name: 'Ficus' }, soon())))
@@ -224,7 +224,7 @@ t.test('the siblings of a plant that fails are stored', async t => {
   t.strictSame([...mongo.majority().keys()], [1n, 3n])
 })
 
-t.test('a command that fails leaves it open, unless it says that it wrote nothing', async t => {
+t.test('a failed command leaves the outcome uncertain, unless it is labeled NoWritesPerformed', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', answer({ code: 11602 }), { times: 100 })
   t.type(await failure(store), PlantPerhapsStored)
@@ -233,7 +233,7 @@ t.test('a command that fails leaves it open, unless it says that it wrote nothin
   t.type(await failure(store, 1_500, { id: 2n, name: 'Fern' }), PlantNotStored)
 })
 
-t.test('a duplicate that cannot be read leaves it open', async t => {
+t.test('a duplicate that cannot be read leaves the outcome uncertain', async t => {
   const { mongo, store } = await setUp(t)
   t.equal(await store.create(FICUS, soon()), 'stored')
   mongo.on('find', answer({ code: 11602, message: 'interrupted' }), { times: 100 })
@@ -244,7 +244,7 @@ t.test('a duplicate that cannot be read leaves it open', async t => {
   t.equal(await store.create(FICUS, soon()), 'same')
 })
 
-t.test('no message of a fault quotes a plant', async t => {
+t.test('no error message quotes a plant', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', writeErrors({ at: [0], code: 2, message: 'bad value' }), { times: 100 })
   const error = await failure(store)
@@ -252,7 +252,7 @@ t.test('no message of a fault quotes a plant', async t => {
   t.match(error.message, /^MongoDB: write error 2 \(bad value\)$/)
 })
 
-t.test('a server that hangs is not ready, and a request settles by its deadline', async t => {
+t.test('with a server that hangs, a request settles by its deadline', async t => {
   const mongo = await ScriptedMongo.start(t)
   const store = mongoPlantStore({ url: mongo.url, storeTimeout: 2_000 }) as Required<PlantStore>
   t.teardown(() => store.close())
@@ -273,7 +273,7 @@ t.test('a silent MongoDB is distinguished from one that is known to be unreachab
   t.ok(wasSilent(Object.assign(new Error('no connection'), { name: 'MongoWaitQueueTimeoutError' })))
   t.notOk(wasSilent(new Error('socket hang up')))
   t.ok(wasSilent(failed(away, { error: silence, type: 'Unknown' })))
-  t.ok(wasSilent(failed({ error: null, type: 'Unknown' })), 'not even the handshake was answered')
+  t.ok(wasSilent(failed({ error: null, type: 'Unknown' })), 'no response even to the handshake')
   t.notOk(wasSilent(failed(away)))
   t.notOk(wasSilent(failed({ error: null, type: 'RSSecondary' })))
   t.notOk(wasSilent(failed()))
@@ -282,7 +282,7 @@ t.test('a silent MongoDB is distinguished from one that is known to be unreachab
   t.notOk(wasSilent(bare))
 })
 
-t.test('the reason that MongoDB was not reached is one line', async t => {
+t.test('the reason why MongoDB is unreachable is one line', async t => {
   const failed = (servers: object[], message = 'Server selection timed out after 30000 ms') =>
     new MongoServerSelectionError(message, {
       servers: new Map(servers.map((server, place) => [place, server]))

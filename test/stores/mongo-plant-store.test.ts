@@ -4,7 +4,7 @@ import { mongoPlace, scriptedPlace } from '../support/stores/places.js'
 import { storeContract } from '../support/stores/store-contract.js'
 import { needs } from '../support/process/needs.js'
 
-t.test('the MongoDB store keeps what PlantStore promises, on a scripted MongoDB', async t => storeContract(t, scriptedPlace))
+t.test('the MongoDB store fulfills the PlantStore contract on a scripted MongoDB', async t => storeContract(t, scriptedPlace))
 
 const { missing } = await mongodb()
-t.test('the MongoDB store keeps what PlantStore promises, on a real MongoDB', needs(missing), async t => storeContract(t, mongoPlace))
+t.test('the MongoDB store fulfills the PlantStore contract on a real MongoDB', needs(missing), async t => storeContract(t, mongoPlace))

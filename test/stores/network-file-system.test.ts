@@ -7,8 +7,8 @@ import { replaceBuiltin } from '../support/replace-builtin.js'
 
 const path = '/data/plants.db'
 
-/** Makes the file system of /data, and of no other folder, one of a type; returns what sets it. */
-function typeOfData (t: Test): (type: number) => void {
+/** Fakes the type of the file system at /data; returns a function that sets it. */
+function fakeFileSystemType (t: Test): (type: number) => void {
   let current = 0
   t.intercept(process, 'platform', { value: 'linux' })
   const statfs = async (folder: unknown) => folder === '/data' ? { type: current } : {}
@@ -16,20 +16,20 @@ function typeOfData (t: Test): (type: number) => void {
   return type => { current = type }
 }
 
-t.test('a local folder is none, nor is one that is not there', { skip: process.platform !== 'linux' }, async t => {
+t.test('neither a local folder nor a missing one is on a network file system', { skip: process.platform !== 'linux' }, async t => {
   t.equal(await networkFileSystem(join(t.testdir(), 'plants.db')), undefined)
   t.equal(await networkFileSystem(join(t.testdir(), 'missing', 'plants.db')), undefined)
 })
 
 t.test('on Linux, network file systems are recognized by their type', async t => {
-  const setType = typeOfData(t)
+  const setType = fakeFileSystemType(t)
   for (const [type, name] of [[0x6969, 'NFS'], [0xff534d42, 'CIFS'], [0x01021997, '9P'], [0xef53, undefined]] as const) {
     setType(type)
     t.equal(await networkFileSystem(path), name)
   }
 })
 
-t.test('on Windows, by their path; elsewhere not at all', async t => {
+t.test('on Windows, they are recognized by their path; on other systems not at all', async t => {
   t.intercept(process, 'platform', { value: 'win32' })
   t.equal(await networkFileSystem('\\\\server\\share\\plants.db'), 'SMB')
   t.equal(await networkFileSystem('C:\\data\\plants.db'), undefined)
@@ -37,8 +37,8 @@ t.test('on Windows, by their path; elsewhere not at all', async t => {
   t.equal(await networkFileSystem(path), undefined)
 })
 
-t.test('the service warns of one', async t => {
-  typeOfData(t)(0x6969)
+t.test('the service warns of a network file system', async t => {
+  fakeFileSystemType(t)(0x6969)
   t.match(await storeWarning({ DATA_DIR: '/data' }), /^DATA_DIR is on a network file system \(NFS\)/)
   t.equal(await storeWarning({ DATA_DIR: '/data', MONGODB_URL: 'mongodb://127.0.0.1' }), undefined)
 })

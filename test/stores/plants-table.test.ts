@@ -55,7 +55,7 @@ function failure (t: Test, run: () => unknown, expected: Partial<SqliteFailure>,
   }
 }
 
-t.test('a new file is made with its folders, as the contract has it, and ordinary for any SQLite tool', async t => {
+t.test('a new file is created with its folders and the documented table, which any SQLite tool can read', async t => {
   const path = join(t.testdir(), 'a', 'b', 'c', 'plants.db')
   const table = openTable(t, path)
   t.equal(table.write(columns([1n, 'Ficus', 'tree'], [-5n, 'Fern', null])), null, 'all are new')
@@ -65,14 +65,14 @@ t.test('a new file is made with its folders, as the contract has it, and ordinar
   t.strictSame(plantsInFile(path), new Map<bigint, object>([[-5n, { name: 'Fern' }], [1n, { name: 'Ficus', tag: 'tree' }]]))
 })
 
-t.test('a commit is on disk before it is answered: synchronous is FULL, on macOS as far as the platter', async t => {
+t.test('a commit is on disk before it is acknowledged: synchronous is FULL, with fullfsync for macOS', async t => {
   const binding = new FaultyBinding()
   openTable(t, join(t.testdir(), 'plants.db'), binding.Database)
   const settings = binding.executed.join('\n')
   for (const setting of ['synchronous = FULL', 'fullfsync = ON', 'checkpoint_fullfsync = ON']) t.match(settings, `PRAGMA ${setting}`)
 })
 
-t.test('on Windows, which opens no folder, new folders are also created', async t => {
+t.test('new folders are also created on Windows, where a folder cannot be opened', async t => {
   const path = join(t.testdir(), 'a', 'b', 'plants.db')
   t.intercept(process, 'platform', { value: 'win32' })
   replaceBuiltin(t, fs, 'openSync', () => { throw new Error('EISDIR') })
@@ -80,19 +80,19 @@ t.test('on Windows, which opens no folder, new folders are also created', async 
   t.ok(existsSync(path))
 })
 
-t.test('the log grows to its size once, and holds nothing but what is written', async t => {
+t.test('the log grows to its full size once, without adding anything to the database', async t => {
   const path = join(t.testdir(), 'plants.db')
   const binding = new FaultyBinding()
   const table = openTable(t, path, binding.Database)
   table.write(FICUS)
   table.growLog()
   t.equal(statSync(`${path}-wal`).size >> 20, 15)
-  t.equal(binding.executed.at(-1), 'PRAGMA cache_size = -16384', 'the cache has its size again')
+  t.equal(binding.executed.at(-1), 'PRAGMA cache_size = -16384', 'the cache size is reset')
   t.equal(first(path, 'SELECT count(*) FROM sqlite_schema'), 1)
   t.equal(table.write(columns([2n, 'Fern', null])), null)
   const executed = binding.executed.length
   table.growLog()
-  t.equal(binding.executed.length, executed, 'it has its size')
+  t.equal(binding.executed.length, executed, 'the log does not grow twice')
 })
 
 t.test('only a thorough check commits a page', async t => {
@@ -105,13 +105,13 @@ t.test('only a thorough check commits a page', async t => {
   t.strictSame(binding.executed.slice(executed), ['PRAGMA user_version = 1'])
 })
 
-t.test('a file of its own is closed, and opened again', async t => {
+t.test('a closed file can be opened again', async t => {
   const path = join(t.testdir(), 'plants.db')
   for (const [plant, outcomes] of [[FICUS, null], [FICUS, Uint8Array.of(1)]] as const) {
     const table = SqlitePlantsTable.open(DatabaseSync, path)
     t.strictSame(table.write(plant), outcomes)
     table.close()
-    t.throws(() => table.write(plant), 'it is closed')
+    t.throws(() => table.write(plant), 'the table is closed')
   }
 })
 
@@ -121,14 +121,14 @@ t.test('a NUL does not truncate a text', async t => {
   t.strictSame([...table.write(columns([1n, 'a\0b', 'c\0'], [1n, 'a', 'c\0'], [1n, 'a\0b', 'c'])) as Uint8Array], [1, 2, 2])
 })
 
-t.test('it distinguishes new, same and different plants', async t => {
+t.test('new, identical and different plants are distinguished', async t => {
   const table = openTable(t, join(t.testdir(), 'plants.db'))
   table.write(columns([1n, 'Ficus', 'tree'], [2n, 'Fern', null]))
   const outcomes = table.write(columns([1n, 'Ficus', 'tree'], [1n, 'Ficus', null], [2n, 'Fern', null], [2n, 'Fern', ''], [3n, 'Moss', null], [3n, 'Moss', null], [3n, 'moss', null]))
   t.strictSame([...outcomes as Uint8Array], [1, 2, 1, 2, 0, 1, 2])
 })
 
-t.test('an empty file, and ours without its marker, are taken over', async t => {
+t.test('an empty file and a plants table without the format version are accepted', async t => {
   const folder = t.testdir({ 'empty.db': '' })
   t.equal(openTable(t, join(folder, 'empty.db')).write(FICUS), null)
 
@@ -138,8 +138,8 @@ t.test('an empty file, and ours without its marker, are taken over', async t => 
   t.equal(first(restored, MARKER), 1)
 })
 
-t.test('other files are refused, with what to do, and not changed', async t => {
-  const folder = t.testdir({ 'note.db': 'Dear diary, this is no database, and long enough not to be taken for an empty one.\n'.repeat(20) })
+t.test('other files are refused with a remedy, and are not changed', async t => {
+  const folder = t.testdir({ 'note.db': 'Dear diary, this is not a database, and it is too long to be taken for an empty one.\n'.repeat(20) })
   const refused: Record<string, { make?: string, message: RegExp }> = {
     'other.db': { make: 'CREATE TABLE songs(title TEXT)', message: /other\.db is an SQLite database of another program: choose another folder$/ },
     'plants-of-another.db': { make: 'CREATE TABLE plants(id TEXT, name TEXT)', message: /another program/ },
@@ -157,8 +157,8 @@ t.test('other files are refused, with what to do, and not changed', async t => {
       if (make !== undefined) execute(path, make)
       const before = readFileSync(path)
       unusable(t, path, message)
-      t.ok(readFileSync(path).equals(before), 'not a byte is changed')
-      t.notOk(existsSync(`${path}-wal`), 'and nothing is put beside it')
+      t.ok(readFileSync(path).equals(before), 'the file is unchanged')
+      t.notOk(existsSync(`${path}-wal`), 'no file is created beside it')
     })
   }
 })
@@ -171,10 +171,10 @@ t.test('a damaged database is refused, and not changed', async t => {
   bytes.fill(0xff, 100, 4096)
   writeFileSync(path, bytes)
   unusable(t, path, /plants\.db/)
-  t.ok(readFileSync(path).equals(bytes), 'not a byte is changed')
+  t.ok(readFileSync(path).equals(bytes), 'the file is unchanged')
 })
 
-t.test('a place that can hold no file is unusable', async t => {
+t.test('a path at which no file can exist is unusable', async t => {
   const folder = t.testdir({ file: 'x' })
   mkdirSync(join(folder, 'folder.db'))
   unusable(t, join(folder, 'file', 'plants.db'), /file/)
@@ -194,7 +194,7 @@ t.test('while another program writes, nothing is stored, and the connection stay
   t.equal(table.write(FICUS), null)
 })
 
-t.test('a write that fails in its midst stores none of its plants', async t => {
+t.test('a write that fails halfway stores none of its plants', async t => {
   const path = join(t.testdir(), 'plants.db')
   const table = openTable(t, path)
   execute(path, "CREATE TRIGGER no_ficus BEFORE INSERT ON plants WHEN NEW.name = 'Ficus' BEGIN SELECT RAISE(ABORT, 'no ficus here'); END")
@@ -203,7 +203,7 @@ t.test('a write that fails in its midst stores none of its plants', async t => {
   t.equal(table.write(columns([1n, 'Fern', null])), null)
 })
 
-t.test('a commit that fails leaves it open, but for a lock or a full disk', async t => {
+t.test('a failed commit leaves the outcome uncertain, except for a lock or a full disk', async t => {
   const lock = { perhapsStored: false, permanent: false, reopen: false }
   const fault = { perhapsStored: true, permanent: false, reopen: true }
   const codes: [errcode: number, expected: Partial<SqliteFailure>][] = [
@@ -220,7 +220,7 @@ t.test('a commit that fails leaves it open, but for a lock or a full disk', asyn
     failure(t, () => table.write(FICUS), expected, /^COMMIT failed$/)
     failure(t, () => table.check(true), expected, /^COMMIT failed$/)
     binding.failing = []
-    t.equal(table.write(FICUS), null, 'the transaction was ended')
+    t.equal(table.write(FICUS), null, 'the transaction was rolled back')
   }
 })
 
@@ -233,13 +233,13 @@ t.test('if the rollback fails too, the first failure is reported', async t => {
   binding.failing = []
 })
 
-/** The SQLite binding, with statements that fail when a test wants it. */
+/** The SQLite binding, with statements that fail on demand. */
 class FaultyBinding {
   failing: string[] = []
   errcode = 10
   readonly executed: string[] = []
 
-  /** The class of its connections. */
+  /** The class for connections. */
   get Database (): DatabaseClass {
     const faulty = this
     return class extends DatabaseSync {

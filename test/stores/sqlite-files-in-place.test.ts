@@ -33,9 +33,7 @@ function sql (path: string, commands: string): void {
   database.close()
 }
 
-/**
- * Resolves with why the store is not ready once that is something else than before; with undefined once it is ready.
- */
+/** The reason why the store is not ready, once it differs from `before`; undefined once the store is ready. */
 async function readinessOtherThan (
   store: Required<PlantStore>, before: string | undefined
 ): Promise<string | undefined> {
@@ -47,7 +45,7 @@ async function readinessOtherThan (
   return before
 }
 
-/** The ids in a file that is sound. */
+/** The ids in a file, which must pass SQLite's integrity check. */
 function idsIn (t: Test, path: string): number[] {
   const database = openSqlite(path)
   t.strictSame(database.prepare('PRAGMA integrity_check').all().map(row => ({ ...row })), [{ integrity_check: 'ok' }])
@@ -55,7 +53,7 @@ function idsIn (t: Test, path: string): number[] {
   return [...plantsInFile(path).keys()].map(Number)
 }
 
-t.test('a file that was deleted: no plant is acknowledged any more, and no other file is made', async t => {
+t.test('a database file deleted while open: no further plant is acknowledged, and no new file is created', async t => {
   const { store, path, create } = await openStore(t)
   rmSync(path)
   const first = await create(2)
@@ -65,13 +63,13 @@ t.test('a file that was deleted: no plant is acknowledged any more, and no other
   await t.rejects(store.ready(), { message })
   const began = performance.now()
   t.match(await create(3), { name: PlantNotStored.name, message, permanent: true })
-  t.ok(performance.now() - began < 5_000, 'at once')
+  t.ok(performance.now() - began < 5_000, 'immediately')
   t.notOk(existsSync(path))
   await store.close()
-  t.notOk(existsSync(`${path}-wal`), 'its log is not left to a file that is put there')
+  t.notOk(existsSync(`${path}-wal`), 'its log is not left for a file that is put there later')
 })
 
-t.test('a file that was moved away, and is put back, is used again', async t => {
+t.test('a file that was moved away is used again once it is back', async t => {
   const { store, path, create } = await openStore(t)
   renameSync(path, `${path}.old`)
   t.type(await create(2), PlantPerhapsStored)
@@ -84,7 +82,7 @@ t.test('a file that was moved away, and is put back, is used again', async t => 
   t.strictSame(idsIn(t, path), [1, 2, 3])
 })
 
-t.test('a backup that is moved over the file is opened, without what the log of the old one holds', async t => {
+t.test('a backup moved over the file is opened without the log of the old file', async t => {
   const { store, path, create } = await openStore(t)
   sql(path, `VACUUM INTO '${path}.backup'`)
   t.equal(await create(2), 'stored')
@@ -97,7 +95,7 @@ t.test('a backup that is moved over the file is opened, without what the log of 
   t.strictSame(idsIn(t, path), [1, 3])
 })
 
-t.test('a file that another took the place of is complete without its log', async t => {
+t.test('a file that was moved away and replaced is complete without its log', async t => {
   const { store, path, create } = await openStore(t)
   sql(path, `VACUUM INTO '${path}.backup'`)
   t.equal(await create(2), 'stored')
@@ -110,7 +108,7 @@ t.test('a file that another took the place of is complete without its log', asyn
   t.strictSame(idsIn(t, path), [1, 3])
 })
 
-t.test('a backup that comes with a log of its own keeps it', async t => {
+t.test('a backup that is moved into place together with its log keeps the plants in that log', async t => {
   const { store, path, folder, create } = await openStore(t)
   const other = join(folder, 'other.db')
   sql(path, `VACUUM INTO '${other}'`)
@@ -126,11 +124,11 @@ t.test('a backup that comes with a log of its own keeps it', async t => {
 })
 
 for (const suffix of ['-wal', '-shm']) {
-  t.test(`a ${suffix} file that was deleted costs no plant`, async t => {
+  t.test(`no plant is lost if the ${suffix} file is deleted`, async t => {
     const { store, path, create } = await openStore(t)
     rmSync(path + suffix)
     t.match(await create(2), /^(stored|same)$/)
-    t.ok(existsSync(path + suffix), 'there is a new one')
+    t.ok(existsSync(path + suffix), 'it is created again')
     t.strictSame(idsIn(t, path), [1, 2])
     await t.resolves(store.ready())
     t.equal(await create(3), 'stored')
@@ -139,7 +137,7 @@ for (const suffix of ['-wal', '-shm']) {
   })
 }
 
-t.test('the log is not taken away while another program reads it', async t => {
+t.test('the log is not removed while another program is reading it', async t => {
   const { store, path, create } = await openStore(t)
   sql(path, `VACUUM INTO '${path}.backup'`)
   const reader = openSqlite(path)
@@ -154,18 +152,18 @@ t.test('the log is not taken away while another program reads it', async t => {
   t.strictSame(idsIn(t, path), [1, 3])
 })
 
-t.test('a folder that was moved away, and one that took its place', async t => {
+t.test('after the folder was moved away, plants are stored again once a new one contains a database', async t => {
   const { path, folder, create } = await openStore(t)
   renameSync(join(folder, 'data'), join(folder, 'away'))
   t.type(await create(2), PlantPerhapsStored)
   mkdirSync(join(folder, 'data'))
-  t.type(await create(3), PlantNotStored, 'an empty one is no better')
+  t.type(await create(3), PlantNotStored, 'an empty folder is not enough')
   sql(join(folder, 'away', 'plants.db'), `VACUUM INTO '${path}'`)
   t.equal(await create(3), 'stored')
   t.strictSame(idsIn(t, path), [1, 2, 3])
 })
 
-t.test('an empty file, or one of another program, in its place is refused until the database is back', async t => {
+t.test('after the database was replaced by an empty file or another program\'s, plants are refused until it is back', async t => {
   const { store, path, create } = await openStore(t)
   renameSync(path, `${path}.old`)
   writeFileSync(path, '')
@@ -183,7 +181,7 @@ t.test('an empty file, or one of another program, in its place is refused until 
   t.equal(await create(1), 'same')
 })
 
-t.test('the file behind a symbolic link is looked at, with its log', async t => {
+t.test('for a symbolic link, the file it points to is watched, with its log', async t => {
   const folder = t.testdir({ data: { 'plants.db': t.fixture('symlink', '../real/database') }, real: {} })
   const database = join(folder, 'real', 'database')
   const { path, create } = await openStore(t, folder)

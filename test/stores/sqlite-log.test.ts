@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { sqlitePlantStore } from '../../src/stores/sqlite/sqlite-plant-store.js'
 
-t.test('soon after the start the write-ahead log has its size, and holds nothing but the plants', async t => {
+t.test('soon after startup the write-ahead log has grown to its full size, without adding anything to the database', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = sqlitePlantStore({ path })
   await store.open?.()

@@ -4,9 +4,9 @@ import { sqlitePlace } from '../support/stores/places.js'
 import { storeContract } from '../support/stores/store-contract.js'
 
 t.jobs = 2
-t.test('the SQLite store keeps what PlantStore promises', { jobs: 2 }, async t => storeContract(t, sqlitePlace))
+t.test('the SQLite store fulfills the PlantStore contract', { jobs: 2 }, async t => storeContract(t, sqlitePlace))
 
-t.test('stores that write to one file at once take turns', async t => {
+t.test('stores that write to one file concurrently take turns', async t => {
   const place = await sqlitePlace(t)
   const stores = [place.store(), place.store()]
   for (const store of stores) await store.open?.()

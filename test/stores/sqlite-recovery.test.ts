@@ -23,7 +23,7 @@ t.test('a store needs a path', async t => {
   }
 })
 
-t.test('a file of another program, or a place for none, is StoreUnusable, with a message of one line', async t => {
+t.test('another program\'s file, or an impossible path, rejects with StoreUnusable and a one-line message', async t => {
   const folder = t.testdir({ file: 'x' })
   const path = join(folder, 'songs.db')
   const other = openSqlite(path)
@@ -38,7 +38,7 @@ t.test('a file of another program, or a place for none, is StoreUnusable, with a
   await t.rejects(storeAt(t, join(folder, 'file', 'plants.db')).open(), StoreUnusable)
 })
 
-t.test('while another program writes, a request stays pending; one past its deadline is not stored', async t => {
+t.test('while another program writes, a request stays pending until its deadline, and is then not stored', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
   await store.open()
@@ -48,14 +48,14 @@ t.test('while another program writes, a request stays pending; one past its dead
   t.type(error, PlantNotStored)
   t.match(error.message, /^SQLite: .*locked/)
   await t.rejects(store.ready(), { message: /^SQLite: .*locked/ })
-  const patient = store.create(FICUS, soon())
+  const pending = store.create(FICUS, soon())
   setTimeout(() => { other.exec('ROLLBACK') }, 300)
-  t.equal(await patient, 'stored')
+  t.equal(await pending, 'stored')
   await t.resolves(store.ready())
   other.close()
 })
 
-t.test('after a fault of the database a new connection is used, and what could not be stored is not', async t => {
+t.test('after a database error further plants are stored; only a failed commit leaves the outcome uncertain', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
   await store.open()
@@ -87,15 +87,15 @@ t.test('the store recovers if its thread dies', async t => {
   t.equal(threads.length, 1)
 
   await threads[0]?.terminate()
-  t.equal(await store.create(FICUS, soon()), 'stored', 'dead before the create')
+  t.equal(await store.create(FICUS, soon()), 'stored', 'the thread died before the request')
   t.equal(threads.length, 2)
 
-  const underWay = store.create({ id: 2n, name: 'Fern' }, soon())
+  const inFlight = store.create({ id: 2n, name: 'Fern' }, soon())
   await new Promise(resolve => setImmediate(resolve))
   await threads[1]?.terminate()
-  t.match(await underWay, /^(stored|same)$/, 'dead in the midst of it: the next thread finds out')
+  t.match(await inFlight, /^(stored|same)$/, 'the thread died during the request: the next one settles it')
 
-  // The thread may have answered before it ended; then there is none until the next create.
+  // The thread may have responded before it was terminated; then there is none until the next create.
   t.equal(await store.create(FICUS, soon()), 'same')
   const last = threads.at(-1) as Worker
   const exit = once(last, 'exit')
@@ -106,11 +106,11 @@ t.test('the store recovers if its thread dies', async t => {
   await store.close()
   await exit
   const error = await closing.catch((error: unknown) => error)
-  if (error !== 'stored') t.type(error, PlantPerhapsStored, 'dead while the store closes: nobody asks again')
+  if (error !== 'stored') t.type(error, PlantPerhapsStored, 'the thread died while the store was closing: the request is not retried')
   t.ok(plantsInFile(path).size >= 2)
 })
 
-t.test('a store that was not opened for a fault may be opened later; one that was closed may not', async t => {
+t.test('a store that failed to open can be opened later; a closed one cannot', async t => {
   const path = join(t.testdir(), 'plants.db')
   const other = openSqlite(path)
   other.exec('CREATE TABLE songs(title TEXT)')
@@ -126,7 +126,7 @@ t.test('a store that was not opened for a fault may be opened later; one that wa
   await t.rejects(store.ready(), { message: 'the store is closed' })
 })
 
-t.test('a failure in the thread is reported with its reason', async t => {
+t.test('an error in the thread is reported with its reason', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
   const started = once(process, 'worker') as Promise<[Worker]>
@@ -147,7 +147,7 @@ t.test('the store recovers if the thread dies while opening', async t => {
   t.equal(await store.create(FICUS, soon()), 'stored')
 })
 
-t.test('the store recovers if the thread dies just after opening, and Node reports both at once', async t => {
+t.test('the store recovers if the thread dies just after opening, and Node reports both events together', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
   const started = once(process, 'worker') as Promise<[Worker]>
@@ -164,7 +164,7 @@ t.test('the store recovers if the thread dies just after opening, and Node repor
   t.match(plantsInFile(path), new Map([[1n, { name: 'Ficus' }]]))
 })
 
-t.test('a thread that cannot be started is a fault that passes', async t => {
+t.test('the store recovers after a thread could not be started', async t => {
   let startsThreads = false
   class ScarceWorker extends Worker {
     constructor (...options: ConstructorParameters<typeof Worker>) {
@@ -172,7 +172,7 @@ t.test('a thread that cannot be started is a fault that passes', async t => {
       super(...options)
     }
   }
-  // What its constructor calls as super.
+  // The class that its constructor calls as super.
   Object.setPrototypeOf(GuardedWorker, ScarceWorker)
   t.teardown(() => Object.setPrototypeOf(GuardedWorker, Worker))
   const store = storeAt(t, join(t.testdir(), 'plants.db'))
@@ -184,7 +184,7 @@ t.test('a thread that cannot be started is a fault that passes', async t => {
   t.equal(await store.create(FICUS, soon()), 'stored')
 })
 
-t.test('a file that another program keeps locked is waited for, also at the opening', async t => {
+t.test('a store opens while another program has the file locked, and requests wait for the lock', async t => {
   const path = join(t.testdir(), 'plants.db')
   const other = openSqlite(path)
   other.exec('BEGIN EXCLUSIVE')

@@ -9,12 +9,12 @@ import { bare } from '../support/process/bare.js'
 import { compiledPackage } from '../support/process/project.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
-t.test('a thread that was stopped begins nothing any more', async t => {
+t.test('a stopped thread starts no further task', async t => {
   const guard = new TerminationGuard()
   const other = new TerminationGuard(guard.memory)
   const done: string[] = []
   guard.work(() => { done.push('first') })
-  t.throws(() => guard.work(() => { throw new Error('a task that fails') }), { message: 'a task that fails' })
+  t.throws(() => guard.work(() => { throw new Error('task failed') }), { message: 'task failed' })
   other.stop()
   guard.work(() => { done.push('second') })
   t.strictSame(done, ['first'])
@@ -30,11 +30,11 @@ t.test('stopping a thread waits for its current task', async t => {
     setTimeout(() => { Atomics.store(state, 1, 0); Atomics.notify(state, 1) }, 500)`, { eval: true, workerData: guard.memory })
   await once(worker, 'message')
   guard.stop()
-  t.equal(Atomics.load(new Int32Array(guard.memory), 1), 0, 'it is done')
+  t.equal(Atomics.load(new Int32Array(guard.memory), 1), 0, 'the task is complete')
   await once(worker, 'exit')
 })
 
-t.test('a process that exits during a write keeps its exit code, and loses nothing that was acknowledged', async t => {
+t.test('a process that exits during a write keeps its exit code and loses no acknowledged plant', async t => {
   const store = pathToFileURL(join(compiledPackage, 'src/stores/sqlite/sqlite-plant-store.js')).href
   const folder = t.testdir()
   for (let turn = 0; turn < 4; turn++) {
