@@ -3,7 +3,7 @@ import { killUnderLoad, mongodb, sqliteFolder } from './kill-under-load.js'
 
 t.jobs = 3
 
-t.test('SIGKILL under load, on SQLite: nothing that was acknowledged is lost', async t => {
+t.test('SIGKILL under load, on SQLite: no acknowledged plant is lost', async t => {
   const place = sqliteFolder()
   t.teardown(place.close)
   const toll = await killUnderLoad(place, { signal: 'SIGKILL', kills: 5, connections: 16 })
@@ -11,7 +11,7 @@ t.test('SIGKILL under load, on SQLite: nothing that was acknowledged is lost', a
   t.ok(toll.acknowledged > 0)
 })
 
-t.test('SIGKILL under load, on MongoDB: nothing that was acknowledged is lost', async t => {
+t.test('SIGKILL under load, on MongoDB: no acknowledged plant is lost', async t => {
   const place = await mongodb()
   t.teardown(place.close)
   const toll = await killUnderLoad(place, { signal: 'SIGKILL', kills: 3, connections: 16 })
@@ -19,7 +19,7 @@ t.test('SIGKILL under load, on MongoDB: nothing that was acknowledged is lost', 
   t.ok(toll.acknowledged > 0)
 })
 
-t.test('SIGTERM under load: no request is cut off, each is answered, and the service exits within 10 s', async t => {
+t.test('SIGTERM under load: each request gets its response, none is cut off, and the service exits within 10 s', async t => {
   const place = sqliteFolder()
   t.teardown(place.close)
   const toll = await killUnderLoad(place, { signal: 'SIGTERM', kills: 2, connections: 16 })

@@ -10,7 +10,7 @@ import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { OwnDatabase } from '../support/stores/own-database.js'
 import { lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
 
-/** The outcomes of all kills; those that a promise excludes must be 0. */
+/** The totals of all kills; those that would violate the contract must be 0. */
 export interface Toll {
   kills: number
   acknowledged: number
@@ -64,7 +64,7 @@ export async function mongodb (): Promise<Place> {
 
 /**
  * Starts the service on the same data repeatedly, and stops it with a signal at a random time under full load.
- * @param options.connections the number of clients that send without pause
+ * @param options.connections the number of clients, which send requests without a pause
  */
 export async function killUnderLoad (
   place: Place, { signal, kills, connections = 32, log = () => {} }: KillOptions

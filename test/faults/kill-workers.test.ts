@@ -6,8 +6,8 @@ import { childrenOf, create, startService } from '../support/process/program.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
 import { killWorkers } from './kill-workers.js'
 
-/** Stops a worker between two transactions: one that is stopped with the lock of the database would stop the others. */
-async function stopIdle (pid: number, folder: string): Promise<void> {
+/** Suspends a worker between two transactions: if it held the lock of the database, it would block the others. */
+async function suspendIdle (pid: number, folder: string): Promise<void> {
   const database = openSqlite(join(folder, 'plants.db'))
   for (;;) {
     process.kill(pid, 'SIGSTOP')
@@ -33,27 +33,27 @@ t.test('60 workers killed under load: each request gets a 200 or a closed connec
   for (const counts of [keepAlive, reconnecting]) t.strictSame(Object.keys(counts), ['200', 'cut'])
 })
 
-t.test('a stopped worker is killed and replaced; until then the others serve', { buffered: true, skip: process.platform !== 'linux' && 'needs /proc' }, async t => {
+t.test('a suspended worker is killed and replaced; until then the others serve', { buffered: true, skip: process.platform !== 'linux' && 'needs /proc' }, async t => {
   const service = await startService(t, { WORKERS: '2' })
-  const [stopped] = childrenOf(service.pid) as [number]
-  await stopIdle(stopped, service.folder)
+  const [suspended] = childrenOf(service.pid) as [number]
+  await suspendIdle(suspended, service.folder)
   const responses = await Promise.all(Array.from({ length: 20 }, async () => create(service.address)))
   t.strictSame(responses.map(({ status }) => status), responses.map(() => 200))
-  t.match(await service.logged('a worker does not respond'), { level: 50, worker: stopped })
-  t.match(await service.logged('a worker exited'), { worker: stopped, reason: 'SIGKILL' })
+  t.match(await service.logged('a worker does not respond'), { level: 50, worker: suspended })
+  t.match(await service.logged('a worker exited'), { worker: suspended, reason: 'SIGKILL' })
   await service.logged('a worker was replaced')
-  t.notOk(childrenOf(service.pid).includes(stopped))
+  t.notOk(childrenOf(service.pid).includes(suspended))
   t.equal((await service.end('SIGTERM')).code, 0)
 })
 
-t.test('a service that was paused as a whole keeps its workers, even beyond the timeout of heartbeats', { buffered: true }, async t => {
+t.test('a service that was suspended as a whole keeps its workers, even if that exceeds the heartbeat timeout', { buffered: true }, async t => {
   const service = await startService(t, { WORKERS: '2' })
   const workers = childrenOf(service.pid)
   const all = [service.pid, ...workers]
   for (const pid of all) process.kill(pid, 'SIGSTOP')
   await sleep(17_000)
   for (const pid of all) process.kill(pid, 'SIGCONT')
-  // Two checks.
+  // Long enough for two checks.
   await sleep(2_500)
   t.strictSame(childrenOf(service.pid), workers)
   t.equal((await create(service.address)).status, 200)

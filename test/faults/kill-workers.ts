@@ -21,7 +21,7 @@ const SETTLED_MS = 1_100
 
 /**
  * Kills workers, always the one that has been ready for the longest, while at least two are ready.
- * @param options.settledMs how long it has to be ready before
+ * @param options.settledMs how long a worker must have been ready before it is killed
  */
 export async function killWorkers (
   t: Parameters<typeof startService>[0], { times = 60, workers = 4, settledMs = SETTLED_MS } = {}

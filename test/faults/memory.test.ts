@@ -8,7 +8,7 @@ import { openSqlite } from '../support/stores/sqlite-file.js'
 const SMALL_HEAP = { preload: ['--max-old-space-size=512'] }
 const HEAD = `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nConnection: close\r\n`
 const TEXT = Buffer.alloc(1_000_000, 'x')
-/** A plant of 1 MB; its text is the same bytes for all. */
+/** The parts of a plant of 1 MB; all plants share the buffer of the name. */
 const megabyte = (id: number) => [`{"id":${id},"name":"`, TEXT, '"}'] as const
 
 /** Sends a request on a connection of its own, and returns the status of its response; 0 if there was none. */
@@ -27,7 +27,7 @@ function peakMemory (pid: number): number {
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1_024
 }
 
-t.test('1,600 create requests of 1 MB with the database locked by another program do not crash a process with 512 MB', async t => {
+t.test('1,600 create requests of 1 MB while another program locks the database do not crash a process with 512 MB', async t => {
   const service = await startService(t, { STORE_TIMEOUT: '4000' }, SMALL_HEAP)
   const other = openSqlite(join(service.folder, 'plants.db'))
   other.exec('BEGIN EXCLUSIVE')
@@ -45,7 +45,7 @@ t.test('1,600 create requests of 1 MB with the database locked by another progra
   t.equal((await create(service.address, { id: 5_000_000 })).status, 200)
 })
 
-t.test('four bodies of 1 MB in chunks of one byte do not either, and are stored', async t => {
+t.test('four bodies of 1 MB in chunks of one byte do not either, and the plants are stored', async t => {
   const service = await startService(t, {}, SMALL_HEAP)
   const statuses = await Promise.all([1, 2, 3, 4].map(async id => {
     const body = megabyte(id).join('')

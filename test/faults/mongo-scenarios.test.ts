@@ -6,7 +6,7 @@ import { mongoPlantStore } from '../../src/stores/mongo/mongo-plant-store.js'
 import { ScriptedMongo, type StoredPlant } from '../support/scripted-mongodb/scripted-mongo.js'
 import { byInject, lost, PlantClients } from '../support/http/plant-clients.js'
 import { buildService, type Service } from '../support/http/service.js'
-import { scenarios, type Scenario, type There } from './mongo-scenarios.js'
+import { scenarios, type ExistingPlant, type Scenario } from './mongo-scenarios.js'
 
 t.jobs = 4
 
@@ -17,15 +17,15 @@ for (const scenario of scenarios) {
 }
 
 /**
- * Plays a scenario, and checks what holds in every one: nothing that was acknowledged is lost, nothing refused is
+ * Plays a scenario, and checks what applies to all of them: no acknowledged plant is lost, and no refused plant is
  * stored.
  */
 async function play (t: Test, scenario: Scenario): Promise<void> {
-  const { as = 'replica set', statuses, there = [], again: resent = statuses.map(() => 200) } = scenario
+  const { as = 'replica set', statuses, existing = [], again: resent = statuses.map(() => 200) } = scenario
   const { shutsDown = false, storeTimeout = statuses.some(status => status > 500) && !shutsDown ? 1_500 : 15_000 } =
     scenario
   const mongo = await ScriptedMongo.start(t, { as })
-  await put(mongo, there)
+  await insertExisting(mongo, existing)
   const store = mongoPlantStore({ url: mongo.url, storeTimeout })
   const serve = (store: PlantStore) => buildService(t, store, { STORE_TIMEOUT: storeTimeout })
   let service = await serve(store)
@@ -49,9 +49,9 @@ async function play (t: Test, scenario: Scenario): Promise<void> {
   t.strictSame(refused.filter(({ id }) => mongo.plants().has(BigInt(id))), [], 'no refused plant is stored')
 
   const second = await createAll(service, plants)
-  t.strictSame(second.map(({ status }) => status), resent, 'sent again')
+  t.strictSame(second.map(({ status }) => status), resent, 'the responses to the retries')
   if (as === 'replica set') mongo.elect({ rollBack: true })
-  t.strictSame(missing(plants.filter((_, i) => second[i]?.status === 200), mongo.majority()), [], 'and no failover takes it away')
+  t.strictSame(missing(plants.filter((_, i) => second[i]?.status === 200), mongo.majority()), [], 'and no failover removes it')
   for (const { error } of [...answers, ...second]) if (error !== undefined) t.match(error, /^(40004|50301|50401)$/)
 }
 
@@ -73,12 +73,12 @@ async function createAll (service: Service, plants: { id: number, name: string }
   }))
 }
 
-/** Those plants that are not there with their exact content. */
+/** The plants that are not stored with their exact content. */
 function missing (plants: { id: number, name: string }[], stored: Map<bigint, StoredPlant>): unknown[] {
   return plants.filter(({ id, name }) => stored.get(BigInt(id))?.name !== name)
 }
 
-/** MongoDB is well again, and has done what it still had to do. */
+/** Ends all faults, and waits until MongoDB has executed the delayed commands. */
 async function recover (mongo: ScriptedMongo, service: Service): Promise<void> {
   mongo.clearCues()
   mongo.delayAnswers(0)
@@ -89,17 +89,17 @@ async function recover (mongo: ScriptedMongo, service: Service): Promise<void> {
   while (await service.health.fault() !== undefined) await sleep(50)
 }
 
-/** Puts plants there, by a program of its own. */
-async function put (mongo: ScriptedMongo, there: There[]): Promise<void> {
-  if (there.length === 0) return
+/** Inserts plants as another program would. */
+async function insertExisting (mongo: ScriptedMongo, existing: ExistingPlant[]): Promise<void> {
+  if (existing.length === 0) return
   const client = new MongoClient(mongo.url)
-  if (there.some(({ local }) => local)) mongo.pauseReplication()
+  if (existing.some(({ local }) => local)) mongo.pauseReplication()
   await client.db('plant_store').collection<{ _id: bigint, name: string }>('plants')
-    .insertMany(there.map(({ id, name }) => ({ _id: BigInt(id), name })), { writeConcern: { w: 1 } })
+    .insertMany(existing.map(({ id, name }) => ({ _id: BigInt(id), name })), { writeConcern: { w: 1 } })
   await client.close()
 }
 
-t.test('a failover of 5 s under the load of 64 connections: no client sees it', async t => {
+t.test('a failover of 5 s under the load of 64 connections goes unnoticed by the clients', async t => {
   const storeTimeout = 10_000
   const mongo = await ScriptedMongo.start(t)
   const service = await buildService(t, mongoPlantStore({ url: mongo.url, storeTimeout }), {
@@ -111,7 +111,7 @@ t.test('a failover of 5 s under the load of 64 connections: no client sees it', 
   await mongo.stepDown({ electAfter: 5_000, rollBack: true, closeConnections: true })
   await load
 
-  t.strictSame(Object.keys(clients.counts), ['200'], 'every answer is 200')
+  t.strictSame(Object.keys(clients.counts), ['200'], 'every response is 200')
   t.ok(clients.acknowledged.length > 500, `${clients.acknowledged.length} plants`)
   t.strictSame(lost(clients.sent, mongo.majority()), [])
 })

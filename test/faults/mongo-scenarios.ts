@@ -11,7 +11,7 @@ import type { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.j
 export type Status = 200 | 400 | 503 | 504
 
 /** What is stored under an id before the create requests. */
-export interface There {
+export interface ExistingPlant {
   id: number
   name: string
   /** Only the primary has it, and the secondaries do not replicate until the scenario allows it. */
@@ -19,32 +19,32 @@ export interface There {
 }
 
 /**
- * A fault of MongoDB, and what it may look like from outside. The plants 1, 2, 3 … are created at once, one for each
- * status that is expected. After the responses the fault is removed, delayed commands are carried out, and the same
- * plants are sent again. The runner checks the promises besides: see `mongo-scenarios.test.ts`.
+ * A fault of MongoDB, and the responses it may lead to. The plants 1, 2, 3 … are created concurrently, one for each
+ * expected status. After the responses the fault is removed, delayed commands are executed, and the same plants are
+ * sent again. The runner also checks the guarantees of every response: see `mongo-scenarios.test.ts`.
  */
 export interface Scenario {
   name: string
   /** A replica set by default. */
   as?: Kind
-  there?: There[]
-  /** Before the create requests: cues, or a fault that is begun. */
+  existing?: ExistingPlant[]
+  /** Before the create requests: adds cues, or starts a fault. */
   fault: (mongo: ScriptedMongo) => unknown
   /** While the requests are pending. */
   during?: (mongo: ScriptedMongo) => Promise<unknown>
-  /** Before MongoDB is well again: all its members are then started and resumed in any case. */
+  /** Before MongoDB recovers, when all of its members are started and resumed in any case. */
   afterwards?: (mongo: ScriptedMongo) => unknown
   statuses: Status[]
-  /** Of the same plants, sent again when all is well; 200 for all by default. */
+  /** The statuses for the same plants, sent again after recovery; 200 for all by default. */
   again?: Status[]
   /** Milliseconds. By default 6,000 if every request completes within it, else 1,500. */
   storeTimeout?: number
   /**
-   * The store is closed while requests are pending: each gets the outcome of its tries, however long one takes. At a
-   * deadline a try may be under way, which would leave it open.
+   * The store is closed while requests are pending: each gets the outcome of its attempts, however long one takes. A
+   * deadline that falls within an attempt would leave the outcome uncertain.
    */
   shutsDown?: true
-  /** The requests are the first that the service gets: until then it has no connection. */
+  /** The service has no connection to MongoDB before these requests. */
   cold?: true
 }
 
@@ -68,26 +68,26 @@ const findsNothing: Cue = ({ request: { body, database } }) => ({ cursor: { id: 
 const NO_WRITES = ['RetryableWriteError', 'NoWritesPerformed']
 
 export const scenarios: Scenario[] = [
-  // The answer, or the connection, is lost.
+  // The reply, or the connection, is lost.
   ...(['standalone', 'replica set', 'mongos'] as const).flatMap((as): Scenario[] => [
-    { name: 'the answer never comes', as, fault: mongo => mongo.on('insert', loseReply()), statuses: [200, 200] },
-    { name: 'there is never a response, although all is stored', as, fault: mongo => mongo.on('insert', loseReply(), always), statuses: [504, 504] },
+    { name: 'the reply is lost', as, fault: mongo => mongo.on('insert', loseReply()), statuses: [200, 200] },
+    { name: 'every reply is lost, although everything is stored', as, fault: mongo => mongo.on('insert', loseReply(), always), statuses: [504, 504] },
     { name: 'the connection closes before anything is stored', as, fault: mongo => mongo.on('insert', closeBeforeStoring()), statuses: [200, 200] },
-    { name: 'the connection closes each time before anything is stored', as, fault: mongo => mongo.on('insert', closeBeforeStoring(), always), statuses: [504, 504] },
+    { name: 'every connection closes before anything is stored', as, fault: mongo => mongo.on('insert', closeBeforeStoring(), always), statuses: [504, 504] },
     { name: 'the connection closes after storing', as, fault: mongo => mongo.on('insert', closeAfterStoring()), statuses: [200, 200] },
-    { name: 'the connection closes each time after storing', as, fault: mongo => mongo.on('insert', closeAfterStoring(), always), statuses: [504, 504] },
-    { name: 'the connection closes in the midst of the answer', as, fault: mongo => mongo.on('insert', closeWithinReply()), statuses: [200, 200] }
+    { name: 'every connection closes after storing', as, fault: mongo => mongo.on('insert', closeAfterStoring(), always), statuses: [504, 504] },
+    { name: 'the connection closes in the middle of the reply', as, fault: mongo => mongo.on('insert', closeWithinReply()), statuses: [200, 200] }
   ]),
   { name: 'closed before storing, then closed after storing', fault: mongo => mongo.on('insert', closeBeforeStoring()).on('insert', closeAfterStoring()), statuses: [200] },
-  { name: 'half an answer three times', fault: mongo => mongo.on('insert', closeWithinReply(), threeTimes), statuses: [200, 200, 200] },
+  { name: 'half a reply, three times', fault: mongo => mongo.on('insert', closeWithinReply(), threeTimes), statuses: [200, 200, 200] },
   {
-    name: 'every connection closes while the answer is late',
+    name: 'every connection closes while the reply is delayed',
     fault: mongo => mongo.on('insert', delayReply(400)),
     during: async mongo => { await after(150); mongo.disconnect() },
     statuses: [200, 200]
   },
   {
-    name: 'every connection closes again and again, before the insert is carried out',
+    name: 'every connection closes repeatedly before the insert is executed',
     fault: mongo => mongo.on('insert', delay(120), always),
     during: async mongo => { for (let i = 0; i < 6; i++) { await after(60); mongo.disconnect() } },
     statuses: [200, 200]
@@ -96,19 +96,19 @@ export const scenarios: Scenario[] = [
   // The whole command is refused: what the code and the labels say about what was stored.
   ...[91, 189, 10107, 11600, 11602, 13435, 13436, 6, 7, 89, 262, 9001].flatMap((code): Scenario[] => [
     { name: `error ${code} once`, fault: mongo => mongo.on('insert', answer({ code })), statuses: [200, 200] },
-    { name: `error ${code}, nothing stored, though it does not say so, each time`, fault: mongo => mongo.on('insert', answer({ code }), always), statuses: [504] },
+    { name: `error ${code} each time, without a label for the fact that nothing is stored`, fault: mongo => mongo.on('insert', answer({ code }), always), statuses: [504] },
     { name: `error ${code} with NoWritesPerformed each time`, fault: mongo => mongo.on('insert', answer({ code, labels: NO_WRITES }), always), statuses: [503, 503], shutsDown: true }
   ]),
   { name: 'error 91 after storing, once', fault: mongo => mongo.on('insert', answer({ code: 91, stored: true })), statuses: [200, 200] },
-  { name: 'error 91 after storing on a mongos, each time', as: 'mongos', fault: mongo => mongo.on('insert', answer({ code: 91, stored: true }), always), statuses: [504, 504] },
+  { name: 'error 91 after storing through a mongos, each time', as: 'mongos', fault: mongo => mongo.on('insert', answer({ code: 91, stored: true }), always), statuses: [504, 504] },
   {
-    name: 'error 11602 after storing on the primary alone, which then rolls back',
+    name: 'error 11602 after storing on the primary only, which then rolls back',
     fault: mongo => mongo.on('insert', answer({ code: 11602, stored: true, replicated: false })).on('insert', answer({ code: 11602, labels: NO_WRITES }), always),
     afterwards: mongo => mongo.elect({ rollBack: true }),
     statuses: [504]
   },
   {
-    name: 'the response is lost, and all later attempts store nothing: the outcome stays open',
+    name: 'the reply is lost, and all later attempts store nothing: the outcome stays uncertain',
     fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 91, labels: NO_WRITES }), always),
     statuses: [504, 504]
   },
@@ -118,73 +118,73 @@ export const scenarios: Scenario[] = [
   { name: 'error 462, overloaded, each time', fault: mongo => mongo.on('insert', answer({ code: 462, labels: ['SystemOverloadedError', 'RetryableError', 'NoWritesPerformed'] }), always), statuses: [503], shutsDown: true },
   { name: 'an unknown error after storing, each time', fault: mongo => mongo.on('insert', answer({ code: 99_999, stored: true }), always), statuses: [504] },
 
-  // A permanent refusal: answered at once.
-  { name: 'no right to write', fault: mongo => mongo.on('insert', answer({ code: 13 })), statuses: [503, 503], storeTimeout: 60_000 },
+  // Permanent refusals, with an immediate response.
+  { name: 'no permission to write', fault: mongo => mongo.on('insert', answer({ code: 13 })), statuses: [503, 503], storeTimeout: 60_000 },
   { name: 'a validator refuses one plant', fault: mongo => mongo.on('insert', failing([2], 121)), statuses: [200, 503, 200], storeTimeout: 60_000 },
   {
-    name: 'no right to write any more, after an answer that was lost',
+    name: 'the permission to write is revoked after a lost reply',
     fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 13 }), always),
     statuses: [504]
   },
-  { name: 'the permission to read is missing, and an id is taken', there: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', answer({ code: 13 }), always), statuses: [504, 200], again: [400, 200] },
+  { name: 'no permission to read, and an id is taken', existing: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', answer({ code: 13 }), always), statuses: [504, 200], again: [400, 200] },
 
-  // Write errors, by index: the siblings are stored.
-  { name: 'the first of the batch fails once', fault: mongo => mongo.on('insert', writeErrors({ at: [0], code: 112 })), statuses: [200, 200, 200] },
+  // Write errors by index: the other plants of the batch are stored.
+  { name: 'the first plant of the batch fails once', fault: mongo => mongo.on('insert', writeErrors({ at: [0], code: 112 })), statuses: [200, 200, 200] },
   { name: 'one plant fails once', fault: mongo => mongo.on('insert', failing([2], 112)), statuses: [200, 200, 200] },
   { name: 'one plant fails each time', fault: mongo => mongo.on('insert', failing([2], 112), always), statuses: [200, 504, 200] },
-  { name: 'one plant fails each time, though it is stored', fault: mongo => mongo.on('insert', failing([3], 91, { stored: true }), threeTimes), statuses: [200, 200, 200] },
-  { name: 'no room on the server\'s disk', fault: mongo => mongo.on('insert', failing([1, 2], 14031), always), statuses: [504, 504] },
+  { name: 'one plant fails three times, although it is stored', fault: mongo => mongo.on('insert', failing([3], 91, { stored: true }), threeTimes), statuses: [200, 200, 200] },
+  { name: 'the server\'s disk is full', fault: mongo => mongo.on('insert', failing([1, 2], 14031), always), statuses: [504, 504] },
 
-  // The id is there.
-  { name: 'the same plants are there', there: [{ id: 1, name: 'plant 1' }, { id: 3, name: 'plant 3' }], fault: () => {}, statuses: [200, 200, 200] },
-  { name: 'another plant is there', there: [{ id: 2, name: 'other' }], fault: () => {}, statuses: [200, 400, 200], again: [200, 400, 200] },
+  // The id exists already.
+  { name: 'the same plants exist already', existing: [{ id: 1, name: 'plant 1' }, { id: 3, name: 'plant 3' }], fault: () => {}, statuses: [200, 200, 200] },
+  { name: 'another plant has the id', existing: [{ id: 2, name: 'other' }], fault: () => {}, statuses: [200, 400, 200], again: [200, 400, 200] },
   {
-    name: 'another plant is there, and answers are lost', there: [{ id: 2, name: 'other' }], fault: mongo => mongo.on('insert', closeAfterStoring(), threeTimes), statuses: [200, 400, 200], again: [200, 400, 200]
+    name: 'another plant has the id, and replies are lost', existing: [{ id: 2, name: 'other' }], fault: mongo => mongo.on('insert', closeAfterStoring(), threeTimes), statuses: [200, 400, 200], again: [200, 400, 200]
   },
   {
-    name: 'another plant is there on the primary alone, and is rolled back',
-    there: [{ id: 1, name: 'other', local: true }],
+    name: 'another plant has the id on the primary only, and is rolled back',
+    existing: [{ id: 1, name: 'other', local: true }],
     fault: () => {},
     during: async mongo => { await after(200); mongo.rollBack(); mongo.resumeReplication() },
     statuses: [200]
   },
   {
-    name: 'another plant is there on the primary alone, and comes to the majority',
-    there: [{ id: 1, name: 'other', local: true }],
+    name: 'another plant has the id on the primary only, and then reaches the majority',
+    existing: [{ id: 1, name: 'other', local: true }],
     fault: () => {},
     during: async mongo => { await after(200); mongo.resumeReplication() },
     statuses: [400],
     again: [400]
   },
-  { name: 'the same plant is there on the primary alone, for long', there: [{ id: 1, name: 'plant 1', local: true }], fault: () => {}, statuses: [504, 504] },
+  { name: 'the same plant remains on the primary only', existing: [{ id: 1, name: 'plant 1', local: true }], fault: () => {}, statuses: [504, 504] },
   {
-    name: 'the same plant is there on the primary alone, and is rolled back after the answer',
-    there: [{ id: 1, name: 'plant 1', local: true }],
+    name: 'the same plant exists on the primary only, and is rolled back after the response',
+    existing: [{ id: 1, name: 'plant 1', local: true }],
     fault: () => {},
     afterwards: mongo => mongo.elect({ rollBack: true }),
     statuses: [504]
   },
   {
-    name: 'the same plant is there on the primary alone, and is rolled back by an election',
-    there: [{ id: 1, name: 'plant 1', local: true }],
+    name: 'the same plant exists on the primary only, and is rolled back by an election',
+    existing: [{ id: 1, name: 'plant 1', local: true }],
     fault: () => {},
     during: async mongo => { await after(200); mongo.elect({ rollBack: true }); mongo.resumeReplication() },
     statuses: [200]
   },
 
-  // An id is there, and reading it back goes wrong.
-  { name: 'the read-back fails once', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', answer({ code: 11600 })), statuses: [200, 200] },
-  { name: 'the read-back fails each time', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', answer({ code: 134 }), always), statuses: [504, 200] },
-  { name: 'the read-back hangs each time', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', hang(), always), statuses: [504] },
-  { name: 'the connection closes in the midst of the read-back', there: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', closeWithinReply()), statuses: [400, 200], again: [400, 200] },
-  { name: 'the read-back meets a step-down', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', stepDown({ electAfter: 300 })), statuses: [200, 200] },
-  { name: 'the read-back finds nothing, once', there: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', findsNothing), statuses: [400], again: [400] },
-  { name: 'the read-back finds nothing, each time', there: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', findsNothing, always), statuses: [504] },
+  // The id exists already, and reading it back fails.
+  { name: 'the read-back fails once', existing: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', answer({ code: 11600 })), statuses: [200, 200] },
+  { name: 'the read-back fails each time', existing: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', answer({ code: 134 }), always), statuses: [504, 200] },
+  { name: 'the read-back hangs each time', existing: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', hang(), always), statuses: [504] },
+  { name: 'the connection closes in the middle of the read-back', existing: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', closeWithinReply()), statuses: [400, 200], again: [400, 200] },
+  { name: 'the primary steps down during the read-back', existing: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', stepDown({ electAfter: 300 })), statuses: [200, 200] },
+  { name: 'the read-back finds nothing, once', existing: [{ id: 1, name: 'other' }], fault: mongo => mongo.on('find', findsNothing), statuses: [400], again: [400] },
+  { name: 'the read-back finds nothing, each time', existing: [{ id: 1, name: 'plant 1' }], fault: mongo => mongo.on('find', findsNothing, always), statuses: [504] },
 
-  // Stored, but not by the majority: it can be rolled back.
+  // Stored, but not on the majority: the write can be rolled back.
   ...[64, 79, 91, 100, 189, 11600, 11602].flatMap((code): Scenario[] => [
     {
-      name: `write concern error ${code}, rolled back at once`,
+      name: `write concern error ${code}, rolled back immediately`,
       fault: mongo => mongo.on('insert', writeConcernError({ code }), { times: 1 }),
       during: async mongo => { await after(10); mongo.elect({ rollBack: true }) },
       statuses: [200, 200]
@@ -196,11 +196,11 @@ export const scenarios: Scenario[] = [
       statuses: [504]
     }
   ]),
-  { name: 'a write concern error of a write that the majority has', fault: mongo => mongo.on('insert', writeConcernError({ code: 64, majority: true })), statuses: [200, 200] },
+  { name: 'a write concern error for a write that reached the majority', fault: mongo => mongo.on('insert', writeConcernError({ code: 64, majority: true })), statuses: [200, 200] },
   {
-    name: 'a write concern error together with a taken id', there: [{ id: 2, name: 'other' }], fault: mongo => mongo.on('insert', writeConcernError({ code: 64, majority: true })), statuses: [200, 400, 200], again: [200, 400, 200]
+    name: 'a write concern error together with a taken id', existing: [{ id: 2, name: 'other' }], fault: mongo => mongo.on('insert', writeConcernError({ code: 64, majority: true })), statuses: [200, 400, 200], again: [200, 400, 200]
   },
-  { name: 'the primary alone stores it, three times', fault: mongo => mongo.on('insert', unreplicated(), threeTimes), statuses: [200, 200] },
+  { name: 'only the primary stores the write, three times', fault: mongo => mongo.on('insert', unreplicated(), threeTimes), statuses: [200, 200] },
   {
     name: 'replication stops for half a second',
     fault: mongo => mongo.pauseReplication(),
@@ -224,10 +224,10 @@ export const scenarios: Scenario[] = [
   { name: 'a shard\'s primary steps down', as: 'mongos', fault: mongo => mongo.on('insert', shardFailure({ code: 11602, storedFirst: 2 }), threeTimes), statuses: [200, 200, 200] },
 
   // Elections.
-  { name: 'the primary steps down with the insert in its hands', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300 })), statuses: [200, 200] },
-  { name: 'it steps down after storing, and the next primary knows it', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300, stored: true })), statuses: [200, 200] },
-  { name: 'it steps down after storing, and the next primary does not know it', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300, stored: true, rollBack: true })), statuses: [200, 200] },
-  { name: 'it steps down and closes its connections', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300, stored: true, rollBack: true, closeConnections: true })), statuses: [200, 200] },
+  { name: 'the primary steps down during the insert', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300 })), statuses: [200, 200] },
+  { name: 'the primary steps down after storing, and the next primary has the write', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300, stored: true })), statuses: [200, 200] },
+  { name: 'the primary steps down after storing, and the next primary does not have the write', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300, stored: true, rollBack: true })), statuses: [200, 200] },
+  { name: 'the primary steps down and closes its connections', fault: mongo => mongo.on('insert', stepDown({ electAfter: 300, stored: true, rollBack: true, closeConnections: true })), statuses: [200, 200] },
   { name: 'an election of 2 s', fault: mongo => mongo.on('insert', stepDown({ electAfter: 2_000, stored: true, rollBack: true })), statuses: [200, 200] },
   { name: 'an election of 5 s', fault: mongo => mongo.on('insert', stepDown({ electAfter: 5_000, closeConnections: true })), statuses: [200, 200], storeTimeout: 8_000 },
   {
@@ -235,7 +235,7 @@ export const scenarios: Scenario[] = [
     fault: mongo => [100, 200, 300].forEach(electAfter => mongo.on('insert', stepDown({ electAfter, stored: true, rollBack: electAfter === 200 }))),
     statuses: [200, 200]
   },
-  { name: 'an election that takes longer than the client waits', fault: mongo => mongo.on('insert', stepDown({ electAfter: 2_500, stored: true })), statuses: [504, 504], afterwards: () => after(1_500) },
+  { name: 'an election that takes longer than STORE_TIMEOUT', fault: mongo => mongo.on('insert', stepDown({ electAfter: 2_500, stored: true })), statuses: [504, 504], afterwards: () => after(1_500) },
   { name: 'there is no primary: nothing is sent', fault: async mongo => { await after(700); mongo.stepDown({ electAfter: 4_000 }); await after(500) }, statuses: [503, 503], afterwards: () => after(2_500) },
   { name: 'there is no primary for half a second', fault: mongo => { mongo.stepDown({ electAfter: 500 }) }, statuses: [200, 200] },
   {
@@ -245,7 +245,7 @@ export const scenarios: Scenario[] = [
     statuses: [200, 200]
   },
   {
-    name: 'the primary dies, and another is elected that does not know what it stored',
+    name: 'the primary dies, and the next primary does not have the write',
     fault: mongo => mongo.on('insert', inOrder(delayReply(300), unreplicated())),
     during: async mongo => {
       await after(100)
@@ -259,32 +259,32 @@ export const scenarios: Scenario[] = [
 
   // Silence.
   ...(['standalone', 'replica set', 'mongos'] as const).map((as): Scenario => (
-    { name: 'MongoDB hangs, and does afterwards what it was asked', as, fault: mongo => mongo.hang(), statuses: [504, 504] }
+    { name: 'MongoDB hangs, and later executes the requests', as, fault: mongo => mongo.hang(), statuses: [504, 504] }
   )),
-  { name: 'MongoDB hangs, and forgets what it was asked', fault: mongo => mongo.hang(), afterwards: mongo => mongo.resume({ forget: true }), statuses: [504, 504] },
+  { name: 'MongoDB hangs, and never executes the requests', fault: mongo => mongo.hang(), afterwards: mongo => mongo.resume({ forget: true }), statuses: [504, 504] },
   { name: 'MongoDB hangs before there is a connection', cold: true, fault: mongo => mongo.hang(), statuses: [504, 504] },
   { name: 'MongoDB hangs for 0.6 s', fault: mongo => mongo.hang(), during: async mongo => { await after(600); mongo.resume() }, statuses: [200, 200] },
-  { name: 'MongoDB hangs for 1 s, and forgets', as: 'standalone', fault: mongo => mongo.hang(), during: async mongo => { await after(1_000); mongo.resume({ forget: true }) }, statuses: [200, 200] },
-  { name: 'the insert alone hangs', fault: mongo => mongo.on('insert', hang()), statuses: [200, 200] },
+  { name: 'MongoDB hangs for 1 s, and never executes the requests', as: 'standalone', fault: mongo => mongo.hang(), during: async mongo => { await after(1_000); mongo.resume({ forget: true }) }, statuses: [200, 200] },
+  { name: 'one insert hangs', fault: mongo => mongo.on('insert', hang()), statuses: [200, 200] },
   { name: 'every insert hangs', fault: mongo => mongo.on('insert', hang(), always), statuses: [504, 504] },
-  { name: 'an insert is carried out after its deadline', fault: mongo => mongo.on('insert', delay(1_700), always), afterwards: () => after(500), statuses: [504, 504] },
-  { name: 'every answer is 300 ms late', as: 'mongos', fault: mongo => mongo.delayAnswers(300), afterwards: mongo => mongo.delayAnswers(0), statuses: [200, 200] },
+  { name: 'an insert is executed after its deadline', fault: mongo => mongo.on('insert', delay(1_700), always), afterwards: () => after(500), statuses: [504, 504] },
+  { name: 'every reply is delayed by 300 ms', as: 'mongos', fault: mongo => mongo.delayAnswers(300), afterwards: mongo => mongo.delayAnswers(0), statuses: [200, 200] },
 
-  // Coming and going.
-  { name: 'MongoDB is not there', as: 'standalone', cold: true, fault: async mongo => await mongo.stop(), statuses: [503, 503] },
-  { name: 'MongoDB comes half a second late', cold: true, fault: async mongo => await mongo.stop(), during: async mongo => { await after(500); await mongo.start() }, statuses: [200, 200] },
-  { name: 'MongoDB goes', as: 'standalone', fault: async mongo => { await mongo.stop(); await after(300) }, statuses: [503, 503] },
-  { name: 'MongoDB goes and comes back', as: 'standalone', fault: async mongo => await mongo.stop(), during: async mongo => { await after(400); await mongo.start() }, statuses: [200, 200] },
+  // Starts and stops.
+  { name: 'MongoDB is not running', as: 'standalone', cold: true, fault: async mongo => await mongo.stop(), statuses: [503, 503] },
+  { name: 'MongoDB starts half a second late', cold: true, fault: async mongo => await mongo.stop(), during: async mongo => { await after(500); await mongo.start() }, statuses: [200, 200] },
+  { name: 'MongoDB stops', as: 'standalone', fault: async mongo => { await mongo.stop(); await after(300) }, statuses: [503, 503] },
+  { name: 'MongoDB restarts', as: 'standalone', fault: async mongo => await mongo.stop(), during: async mongo => { await after(400); await mongo.start() }, statuses: [200, 200] },
   {
-    name: 'MongoDB goes while it answers, and comes back',
+    name: 'MongoDB restarts while a reply is delayed',
     fault: mongo => mongo.on('insert', delayReply(400)),
     during: async mongo => { await after(150); await mongo.stop(); await after(300); await mongo.start() },
     statuses: [200, 200]
   },
 
-  // Many at once: 300 requests are several batches on their way at the same time.
+  // Many requests: 300 of them are several batches in flight.
   {
-    name: 'the answers of many batches are lost',
+    name: 'the replies to many batches are lost',
     fault: mongo => mongo.on('insert', inOrder(delayReply(60), closeAfterStoring()), { times: 6 }),
     statuses: new Array(300).fill(200)
   },
@@ -294,12 +294,12 @@ export const scenarios: Scenario[] = [
     statuses: new Array(300).fill(200)
   },
   {
-    name: 'every pooled connection is thrown away, again and again',
+    name: 'all pooled connections are discarded five times',
     fault: mongo => mongo.on('insert', answer({ code: 91 }), { times: 5 }),
     statuses: new Array(200).fill(200)
   },
   {
-    name: 'every third plant fails, each time another',
+    name: 'every third plant fails, different ones each time',
     as: 'mongos',
     fault: mongo => [0, 1, 2].forEach(rest => mongo.on('insert', failing(Array.from({ length: 100 }, (_, i) => i * 3 + rest), 6, { stored: rest === 1 }))),
     statuses: new Array(200).fill(200)

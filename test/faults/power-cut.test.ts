@@ -4,7 +4,7 @@ import { withCompiler } from '../support/process/failing-calls.js'
 import { runPowered } from '../support/process/power-cut.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
-t.test('after a cut of the power at any write or sync, every plant that was acknowledged is there', withCompiler, async t => {
+t.test('after a power cut at any write or sync, every acknowledged plant is stored', withCompiler, async t => {
   let acknowledged = 0
   let cuts = 0
   for (const at of [10, 40, 9_000, ...Array.from({ length: 5 }, () => 8_300 + Math.floor(Math.random() * 8_000))]) {
@@ -15,11 +15,11 @@ t.test('after a cut of the power at any write or sync, every plant that was ackn
     t.strictSame(lost(clients.sent, clients.acknowledged.length > 0 ? plantsInFile(path) : new Map()), [],
       `cut before operation ${at}: 0 of ${clients.acknowledged.length} are lost`)
   }
-  t.equal(cuts, 8, 'each was cut')
+  t.equal(cuts, 8, 'the power was cut each time')
   t.ok(acknowledged > 1_000, `${acknowledged} acknowledged`)
 })
 
-t.test('on a disk that only says that it syncs, the same proof fails', withCompiler, async t => {
+t.test('on a disk that only pretends to sync, the same check fails', withCompiler, async t => {
   const { clients, path } = await runPowered(t, { POWER_CUT_AT: '15000', POWER_LIES: '1' }, 120_000)
   t.ok(clients.acknowledged.length > 100)
   let stored = new Map<bigint, Record<string, unknown>>()

@@ -19,24 +19,24 @@ import type { Kind } from '../support/scripted-mongodb/deployment.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 
-/** Few ids and two names: the same plant again, and another under its id, are what a sequence meets all the time. */
+/** With few ids and two names, sequences often retry a plant, or create another one with its id. */
 const IDS = 4
 export const STORE_TIMEOUT = 250
 
-/** One step of a sequence: create requests are sent without waiting; a fault begins; or time passes. */
+/** One step of a sequence: create requests are sent without waiting, a fault starts, or time passes. */
 type Step<Fault> = { create: { id: number, name: string }[] } | { fault: Fault } | { wait: number }
 
 type Stored = ReadonlyMap<bigint, { name?: unknown }>
 
-/** Where the sequences are played, with faults of its own kind. */
+/** A store on which sequences are played, with its own kind of faults. */
 interface Stage<Fault> {
   store: PlantStore
   begin: (fault: Fault) => void
-  /** All faults are over, and what was held up is carried out. */
+  /** Ends all faults, and lets delayed commands be executed. */
   recover: () => Promise<void>
-  /** What is there: durably, and at all. */
+  /** The stored plants: those stored durably, and all of them. */
   stored: () => Promise<{ durably: Stored, atAll: Stored }>
-  /** The worst that may happen afterwards: a failover that takes back what is not on the majority, a restart. */
+  /** The worst that may happen afterwards: a restart, or a failover that rolls back what is not on the majority. */
   disaster: () => Promise<void>
   close: () => Promise<void>
 }
@@ -53,12 +53,11 @@ const anyStep = <Fault>(fault: fc.Arbitrary<Fault>): fc.Arbitrary<Step<Fault>> =
 )
 
 /**
- * Plays a sequence against the model, which is the set of plants that were acknowledged and the set of those that were
- * refused.
+ * Plays a sequence against the model, which is the set of acknowledged plants and the set of refused ones.
  * @throws if the store contradicts it
  */
 async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]): Promise<void> {
-  const pending: Promise<{ id: number, name: string, outcome: CreateOutcome | 'not stored' | 'open', reason: string }>[] = []
+  const pending: Promise<{ id: number, name: string, outcome: CreateOutcome | 'not stored' | 'uncertain', reason: string }>[] = []
   const create = async (plant: { id: number, name: string }, timeoutMs = STORE_TIMEOUT) => {
     const began = performance.now()
     let reason = ''
@@ -67,7 +66,7 @@ async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]):
       reason = error.message
       // By name: a compiled store has classes of its own.
       if (error.name === 'PlantNotStored') return 'not stored' as const
-      if (error.name === 'PlantPerhapsStored') return 'open' as const
+      if (error.name === 'PlantPerhapsStored') return 'uncertain' as const
       throw error
     })
     return { ...plant, outcome, reason }
@@ -89,25 +88,25 @@ async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]):
   }
   const { durably, atAll } = await stage.stored()
   for (const [id, name] of acknowledged) {
-    if (durably.get(BigInt(id))?.name !== name) throw new Error(`plant ${id} ${name} was acknowledged, and is lost`)
+    if (durably.get(BigInt(id))?.name !== name) throw new Error(`plant ${id} ${name} was acknowledged, but is lost`)
   }
   for (const { id, name, outcome } of outcomes) {
     const same = outcomes.filter(other => other.id === id && other.name === name)
     const refused = same.every(({ outcome }) => outcome === 'not stored')
-    if (refused && atAll.get(BigInt(id))?.name === name) throw new Error(`plant ${id} ${name} was refused, and is stored`)
+    if (refused && atAll.get(BigInt(id))?.name === name) throw new Error(`plant ${id} ${name} was refused, but is stored`)
     if (outcome === 'taken' && acknowledged.get(id) === name) throw new Error(`plant ${id} ${name} was acknowledged, then reported as taken`)
     if (outcome === 'taken' && same.length === 1 && !outcomes.some(other => other.id === id && other.name !== name)) {
       throw new Error(`the id ${id} was reported as taken, but no other plant has it`)
     }
   }
 
-  // After recovery: the outcome of a retry agrees with the outcomes before.
+  // After recovery, the outcome of a retry agrees with the earlier outcomes.
   for (const id of new Set(outcomes.map(({ id }) => id))) {
     for (const name of new Set(outcomes.filter(other => other.id === id).map(({ name }) => name))) {
       const holder = (await stage.stored()).atAll.get(BigInt(id))?.name
       const { outcome, reason } = await create({ id, name }, 10_000)
       const expected = holder === undefined ? 'stored' : holder === name ? 'same' : 'taken'
-      // A create request that had to be tried again finds what its first try has stored.
+      // A request that the store itself retried finds what the first attempt stored.
       if (outcome !== expected && !(expected === 'stored' && outcome === 'same')) throw new Error(`plant ${id} ${name}: ${outcome} instead of ${expected}, after recovery: ${reason}`)
       if (outcome !== 'taken') acknowledged.set(id, name)
     }
@@ -115,7 +114,7 @@ async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]):
   await stage.disaster()
   const later = (await stage.stored()).durably
   for (const [id, name] of acknowledged) {
-    if (later.get(BigInt(id))?.name !== name) throw new Error(`plant ${id} ${name} was acknowledged, and a later disaster took it`)
+    if (later.get(BigInt(id))?.name !== name) throw new Error(`plant ${id} ${name} was acknowledged, but a later disaster removed it`)
   }
 }
 
@@ -148,8 +147,8 @@ const anyCue: fc.Arbitrary<MongoFault> = fc.oneof(
     { name: 'disconnect', begin: mongo => mongo.disconnect() },
     { name: 'hang', begin: mongo => mongo.hang() },
     { name: 'resume', begin: mongo => mongo.resume() },
-    { name: 'resume, forgetting', begin: mongo => mongo.resume({ forget: true }) },
-    { name: 'late', begin: mongo => mongo.delayAnswers(10) }
+    { name: 'resume without the held requests', begin: mongo => mongo.resume({ forget: true }) },
+    { name: 'delayed replies', begin: mongo => mongo.delayAnswers(10) }
   )
 )
 const anyReplicaSetFault: fc.Arbitrary<MongoFault> = fc.oneof(
@@ -165,7 +164,7 @@ const anyReplicaSetFault: fc.Arbitrary<MongoFault> = fc.oneof(
     })
       .map(({ cue, stored, ...options }): MongoFault => cue
         ? cued(`step down ${JSON.stringify({ stored, ...options })}`, stepDown({ stored, ...options }))
-        : { name: `steps down now ${JSON.stringify(options)}`, begin: mongo => mongo.stepDown(options) })
+        : { name: `step down now ${JSON.stringify(options)}`, begin: mongo => mongo.stepDown(options) })
   },
   {
     weight: 1,
@@ -177,11 +176,11 @@ const anyReplicaSetFault: fc.Arbitrary<MongoFault> = fc.oneof(
   }
 )
 
-/** A scripted MongoDB on which one sequence after the other is played, each in a database of its own. */
+/** A scripted MongoDB, and a store on it, for one sequence. */
 async function mongoStage (
   mongo: ScriptedMongo, as: Kind, createStore: (url: string) => PlantStore
 ): Promise<Stage<MongoFault>> {
-  // Many servers and clients share this process: its own busy times are not to be taken for faults.
+  // Many servers and clients share this process, whose own delays must not look like faults.
   const limits = 'connectTimeoutMS=5000&serverSelectionTimeoutMS=100&waitQueueTimeoutMS=100&socketTimeoutMS=100&heartbeatFrequencyMS=500'
   const store = createStore(`${mongo.url}${mongo.url.includes('?') ? '&' : '?'}${limits}`)
   return {
@@ -192,9 +191,9 @@ async function mongoStage (
       mongo.delayAnswers(0)
       mongo.resumeReplication()
       mongo.resume()
-      // Longer than an insert can be held up by a cue.
+      // Longer than a cue can delay an insert.
       await sleep(STORE_TIMEOUT + 80)
-      // Takes the place of an election that is still to come.
+      // Instead of an election that is still pending.
       if (as === 'replica set') mongo.elect()
       await sleep(5)
     },
@@ -211,13 +210,13 @@ async function mongoStage (
 
 const SQLITE_BUSY = 5
 
-type SqliteFault = 'kill the thread' | 'lock' | 'unlock' | 'writes of another program' | 'a trigger refuses' | 'the trigger is dropped'
+type SqliteFault = 'kill the thread' | 'lock' | 'unlock' | 'write as another program' | 'create a trigger that refuses' | 'drop the trigger'
 
 const anySqliteFault: fc.Arbitrary<SqliteFault> = fc.constantFrom<SqliteFault>(
-  'kill the thread', 'kill the thread', 'lock', 'unlock', 'unlock', 'writes of another program', 'a trigger refuses', 'the trigger is dropped'
+  'kill the thread', 'kill the thread', 'lock', 'unlock', 'unlock', 'write as another program', 'create a trigger that refuses', 'drop the trigger'
 )
 
-/** The thread that a sequence's store has now: Node announces each in the context that it was started in. */
+/** The current thread of a sequence's store: Node announces each thread in the async context that started it. */
 const sequence = new AsyncLocalStorage<{ thread?: Worker }>()
 process.on('worker', thread => { Object.assign(sequence.getStore() ?? {}, { thread }) })
 
@@ -228,7 +227,7 @@ async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stag
   await store.open?.()
   const other = openSqlite(path)
   other.exec('PRAGMA busy_timeout = 0')
-  /** While the store itself writes, the fault does not happen. @returns whether it does */
+  /** Executes SQL unless the database is busy. @returns whether it was executed */
   const attempt = (sql: string): boolean => {
     try {
       other.exec(sql)
@@ -248,12 +247,12 @@ async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stag
     'kill the thread': () => { context?.thread?.terminate() },
     lock: () => { isLocked ||= attempt('BEGIN IMMEDIATE') },
     unlock,
-    'writes of another program': () => attempt('INSERT OR IGNORE INTO plants VALUES (99, \'of another program\', NULL)'),
-    'a trigger refuses': () => attempt('CREATE TRIGGER IF NOT EXISTS no BEFORE INSERT ON plants WHEN NEW.id % 2 = 0 BEGIN SELECT RAISE(ABORT, \'no\'); END'),
-    'the trigger is dropped': () => attempt('DROP TRIGGER IF EXISTS no')
+    'write as another program': () => attempt('INSERT OR IGNORE INTO plants VALUES (99, \'from another program\', NULL)'),
+    'create a trigger that refuses': () => attempt('CREATE TRIGGER IF NOT EXISTS no BEFORE INSERT ON plants WHEN NEW.id % 2 = 0 BEGIN SELECT RAISE(ABORT, \'no\'); END'),
+    'drop the trigger': () => attempt('DROP TRIGGER IF EXISTS no')
   }
-  /** After a thread died, the first to open the file locks it for a moment. */
-  const patiently = async <T>(read: () => T): Promise<T> => {
+  /** Reads, with retries: after a thread died, the first to open the file locks it for a moment. */
+  const retryWhileBusy = async <T>(read: () => T): Promise<T> => {
     for (let turn = 0; ; turn++) {
       try {
         return read()
@@ -264,7 +263,7 @@ async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stag
     }
   }
   const stored = async () => {
-    const plants = await patiently(() => plantsInFile(path))
+    const plants = await retryWhileBusy(() => plantsInFile(path))
     return { durably: plants, atAll: plants }
   }
   return {
@@ -272,7 +271,7 @@ async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stag
     begin: fault => { faults[fault]() },
     async recover () {
       unlock()
-      await patiently(() => other.exec('DROP TRIGGER IF EXISTS no'))
+      await retryWhileBusy(() => other.exec('DROP TRIGGER IF EXISTS no'))
     },
     stored,
     async disaster () { await store.close?.() },
@@ -290,22 +289,22 @@ function isBusy (error: unknown): boolean {
 
 // The runs.
 
-/** Milliseconds: while the event loop takes longer for a turn, no other sequence is begun. */
-const LARGEST_DELAY = 15
+/** In milliseconds: while turns of the event loop take longer, no further sequence is started. */
+const HIGHEST_DELAY_MS = 15
 
 export interface Options {
   sequences: number
-  /** How many are played at once. */
+  /** The number of sequences played concurrently. */
   lanes: number
   seed: number
-  /** Of 100 sequences, how many on SQLite. */
+  /** The number of sequences out of 100 that are played on SQLite. */
   sqliteShare: number
   stores: { mongo: (url: string) => PlantStore, sqlite: (path: string) => PlantStore }
   log: (line: string) => void
 }
 
 /**
- * Plays random sequences, and returns how many there were.
+ * Plays random sequences, and returns how many were played.
  * @throws at the first contradiction, with its seed and its sequence
  */
 export async function playRandomSequences (
@@ -320,7 +319,7 @@ export async function playRandomSequences (
   const busy = setInterval(() => eventLoop.reset(), 500)
   await Promise.all(Array.from({ length: lanes }, async () => {
     while (next < sequences) {
-      while (eventLoop.mean > LARGEST_DELAY * 1e6) await sleep(20)
+      while (eventLoop.mean > HIGHEST_DELAY_MS * 1e6) await sleep(20)
       const number = next++
       const onSqlite = number % 100 < sqliteShare
       const as = kinds[number % kinds.length] as Kind

@@ -11,68 +11,68 @@ import type { FailCommand, ReplicaSet } from '../support/stores/replica-set.js'
 
 type Plants = Collection<{ _id: bigint, name: string }>
 
-/** A replica set on which the same faults happen, scripted or real. */
+/** A replica set, scripted or real, with the same faults. */
 export interface Stage {
   url: string
   plants: Plants
-  /** Both forms of one fault. */
+  /** Makes a command fail: `data` on a real replica set, `cue` on a scripted one. */
   fail: (command: 'insert' | 'find', data: FailCommand, cue: Cue, times: number | 'always') => Promise<void>
   stopReplication: (stop: boolean) => Promise<void>
   stepDown: () => Promise<void>
   killPrimary: () => Promise<void>
-  /** Documents with this name are refused by a validator. */
+  /** Adds a validator that refuses documents with this name. */
   refuse: (name: string) => Promise<void>
   recover: () => Promise<void>
 }
 
-/** A fault that a scripted and a real replica set can both have, and the responses. */
+/** A fault that both a scripted and a real replica set can have, and the responses. */
 export interface Scenario {
   name: string
-  /** What is there before. */
-  there?: { id: number, name: string }[]
+  /** Plants stored before the create requests. */
+  existing?: { id: number, name: string }[]
   fault: (stage: Stage) => Promise<void>
   /** While the create requests are pending. */
   during?: (stage: Stage) => Promise<void>
-  /** Of plants 1, 2, 3 … that are created at once. */
+  /** The statuses for plants 1, 2, 3 …, which are created concurrently. */
   statuses: number[]
-  /** Of the same, sent again when all is well; 200 for all by default. */
+  /** The statuses for the same plants, sent again after recovery; 200 for all by default. */
   again?: number[]
   storeTimeout?: number
 }
 
 const NO_WRITES = ['RetryableWriteError', 'NoWritesPerformed']
 
-const fails = (code: number, times: number | 'always', errorLabels?: string[]) => async ({ fail }: Stage) => {
+const insertFails = (code: number, times: number | 'always', errorLabels?: string[]) => async ({ fail }: Stage) => {
   await fail('insert', { errorCode: code, ...(errorLabels && { errorLabels }) }, answer({ code, ...(errorLabels && { labels: errorLabels }) }), times)
 }
-const cannotBeRead = (code: number, times: number | 'always') => async ({ fail }: Stage) => {
+const readFails = (code: number, times: number | 'always') => async ({ fail }: Stage) => {
   await fail('find', { errorCode: code }, answer({ code }), times)
 }
 const writeConcernFails = (code: number, times: number | 'always') => async ({ fail }: Stage) => {
   await fail('insert', { writeConcernError: { code, errmsg: 'scripted' } }, writeConcernError({ code, majority: true }), times)
 }
-const closes = (times: number | 'always') => async ({ fail }: Stage) => { await fail('insert', { closeConnection: true }, closeBeforeStoring(), times) }
-const blocks = (ms: number, times: number | 'always') => async ({ fail }: Stage) => {
+const connectionCloses = (times: number | 'always') => async ({ fail }: Stage) => { await fail('insert', { closeConnection: true }, closeBeforeStoring(), times) }
+const insertIsDelayed = (ms: number, times: number | 'always') => async ({ fail }: Stage) => {
   await fail('insert', { blockConnection: true, blockTimeMS: ms }, delay(ms), times)
 }
 
 export const scenarios: Scenario[] = [
-  { name: 'nothing is wrong', fault: async () => {}, statuses: [200, 200, 200] },
-  { name: 'the same plant is there', there: [{ id: 1, name: 'plant 1' }], fault: async () => {}, statuses: [200, 200] },
-  { name: 'another plant is there', there: [{ id: 2, name: 'other' }], fault: async () => {}, statuses: [200, 400, 200], again: [200, 400, 200] },
-  { name: 'the connection closes once', fault: closes(1), statuses: [200, 200] },
-  { name: 'the connection closes each time', fault: closes('always'), statuses: [504, 504] },
-  ...[91, 189, 10107, 11600, 11602, 13435].map(code => ({ name: `error ${code} once`, fault: fails(code, 1), statuses: [200, 200] })),
-  { name: 'error 11600 each time, without a label that says what was written', fault: fails(11600, 'always'), statuses: [504] },
-  { name: 'error 112 each time, with NoWritesPerformed', fault: fails(112, 'always', NO_WRITES), statuses: [503, 503] },
-  { name: 'no right to write', fault: fails(13, 'always'), statuses: [503, 503], storeTimeout: 60_000 },
+  { name: 'no fault', fault: async () => {}, statuses: [200, 200, 200] },
+  { name: 'the same plant exists already', existing: [{ id: 1, name: 'plant 1' }], fault: async () => {}, statuses: [200, 200] },
+  { name: 'another plant has the id', existing: [{ id: 2, name: 'other' }], fault: async () => {}, statuses: [200, 400, 200], again: [200, 400, 200] },
+  { name: 'the connection closes once', fault: connectionCloses(1), statuses: [200, 200] },
+  { name: 'every connection closes', fault: connectionCloses('always'), statuses: [504, 504] },
+  ...[91, 189, 10107, 11600, 11602, 13435].map(code => ({ name: `error ${code} once`, fault: insertFails(code, 1), statuses: [200, 200] })),
+  { name: 'error 11600 each time, without a label that says what was written', fault: insertFails(11600, 'always'), statuses: [504] },
+  { name: 'error 112 each time, with NoWritesPerformed', fault: insertFails(112, 'always', NO_WRITES), statuses: [503, 503] },
+  { name: 'no permission to write', fault: insertFails(13, 'always'), statuses: [503, 503], storeTimeout: 60_000 },
   { name: 'a validator refuses one plant', fault: async ({ refuse }) => await refuse('plant 2'), statuses: [200, 503, 200], again: [200, 503, 200], storeTimeout: 60_000 },
   { name: 'write concern error 64 once', fault: writeConcernFails(64, 1), statuses: [200, 200] },
   { name: 'write concern error 91 three times', fault: writeConcernFails(91, 3), statuses: [200, 200] },
-  { name: 'the insert is held up for half a second', fault: blocks(500, 1), statuses: [200, 200] },
-  { name: 'every insert is held up for longer than the client waits', fault: blocks(2_500, 'always'), statuses: [504, 504] },
-  { name: 'what is there cannot be read once', there: [{ id: 1, name: 'plant 1' }], fault: cannotBeRead(11600, 1), statuses: [200, 200] },
-  { name: 'what is there can never be read', there: [{ id: 1, name: 'plant 1' }], fault: cannotBeRead(134, 'always'), statuses: [504, 200] },
+  { name: 'the insert is delayed by half a second', fault: insertIsDelayed(500, 1), statuses: [200, 200] },
+  { name: 'every insert is delayed beyond STORE_TIMEOUT', fault: insertIsDelayed(2_500, 'always'), statuses: [504, 504] },
+  { name: 'the read-back fails once', existing: [{ id: 1, name: 'plant 1' }], fault: readFails(11600, 1), statuses: [200, 200] },
+  { name: 'the read-back fails each time', existing: [{ id: 1, name: 'plant 1' }], fault: readFails(134, 'always'), statuses: [504, 200] },
   { name: 'replication stops', fault: async ({ stopReplication }) => await stopReplication(true), statuses: [504, 504] },
   {
     name: 'replication stops for half a second',
@@ -84,33 +84,33 @@ export const scenarios: Scenario[] = [
   { name: 'the primary is killed', fault: async ({ killPrimary }) => await killPrimary(), statuses: [200, 200], storeTimeout: 60_000 }
 ]
 
-/** Plays a scenario, and checks that what was acknowledged is there and what was refused is not. */
+/** Plays a scenario, and checks that each acknowledged plant is stored and no refused plant is. */
 export async function play (
   t: Test,
   stage: Stage,
-  { there = [], fault, during, statuses, again = statuses.map(() => 200), storeTimeout }: Scenario
+  { existing = [], fault, during, statuses, again = statuses.map(() => 200), storeTimeout }: Scenario
 ): Promise<void> {
   const timeout = storeTimeout ?? (statuses.includes(504) || statuses.includes(503) ? 2_000 : 20_000)
   const service = await buildService(t, mongoPlantStore({ url: stage.url, storeTimeout: timeout }), {
     STORE_TIMEOUT: timeout
   })
   await service.health.fault()
-  if (there.length > 0) await stage.plants.insertMany(there.map(({ id, name }) => ({ _id: BigInt(id), name })), { writeConcern: { w: 'majority' } })
+  if (existing.length > 0) await stage.plants.insertMany(existing.map(({ id, name }) => ({ _id: BigInt(id), name })), { writeConcern: { w: 'majority' } })
   await fault(stage)
   const [answers] = await Promise.all([createAll(service, statuses.length), during?.(stage)])
   t.strictSame(answers, statuses, 'the responses')
 
   await stage.recover()
   while (await service.health.fault() !== undefined) await sleep(50)
-  // Longer than an insert is held up.
+  // Longer than an insert is delayed.
   await sleep(Math.min(timeout, 2_500))
   const stored = new Set((await stage.plants.find({}, { readConcern: 'majority', promoteLongs: true }).toArray()).map(({ _id, name }) => `${_id} ${name}`))
   answers.forEach((status, i) => {
-    const isThere = stored.has(`${i + 1} plant ${i + 1}`)
-    if (status === 200) t.ok(isThere, `plant ${i + 1} was acknowledged, and is there`)
-    if (status === 503) t.notOk(isThere, `plant ${i + 1} was refused, and is not`)
+    const isStored = stored.has(`${i + 1} plant ${i + 1}`)
+    if (status === 200) t.ok(isStored, `plant ${i + 1} was acknowledged, and is stored`)
+    if (status === 503) t.notOk(isStored, `plant ${i + 1} was refused, and is not stored`)
   })
-  t.strictSame(await createAll(service, statuses.length), again, 'sent again')
+  t.strictSame(await createAll(service, statuses.length), again, 'the responses to the retries')
 }
 
 async function createAll (service: Service, count: number): Promise<number[]> {
@@ -143,7 +143,7 @@ export async function scriptedStage (t: Test): Promise<Stage> {
     refuse,
     async recover () {
       mongo.clearCues()
-      // A validator is no fault, and stays.
+      // A validator is not a fault, and remains.
       if (refused !== undefined) await refuse(refused)
       mongo.resumeReplication()
       await mongo.start()

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Checks the running service against its own OpenAPI document with Schemathesis (https://schemathesis.io), all checks, all
-# phases that need no other operation. Installs it into a virtual environment of its own; needs Python 3.10 or later.
+# Checks the running service against its own OpenAPI document with Schemathesis (https://schemathesis.io): all checks, and
+# all phases that need no second operation. Installs it into a virtual environment of its own; needs Python 3.10 or later.
 #
 #   test/faults/schemathesis.sh [examples [options of schemathesis run]]      2,000 examples by default
 #
-# Starts the service on SQLite, unless SERVICE_URL and ACCESS_TOKEN name one that runs.
+# Starts the service on SQLite, unless SERVICE_URL and ACCESS_TOKEN name a running one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -35,5 +35,5 @@ check () {
     --checks all --phases examples,coverage,fuzzing --max-examples "$examples" --continue-on-failure --seed 1 "$@"
 }
 check --include-path /plants "${@:2}"
-# The contract has 405 for /plants alone: elsewhere a path with another method is as unknown as any other, 404.
+# Only /plants responds 405 to other methods: elsewhere the response is 404, as for an unknown path.
 check --exclude-path /plants --exclude-checks unsupported_method "${@:2}"

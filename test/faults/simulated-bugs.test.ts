@@ -9,7 +9,7 @@ import { bugs, type Bug } from '../simulation/bugs.js'
 
 const build = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Plays the simulation on a copy of the program that has the bug; returns what it prints. */
+/** Runs the simulation on a copy of the program with the bug; returns its output. */
 async function simulateWith ({ file, find, replace }: Bug): Promise<string> {
   mkdirSync(join(build, 'bugs'), { recursive: true })
   const copy = mkdtempSync(join(build, 'bugs', 'bug-'))

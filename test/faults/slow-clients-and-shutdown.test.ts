@@ -17,7 +17,7 @@ t.test('a body that stalls gets 408, 40801, after 20 s', async t => {
   await connection.closed()
 })
 
-t.test('a shutdown with a request pending is forced after 25 s, however long STORE_TIMEOUT is', async t => {
+t.test('a shutdown with a pending request is forced after 25 s, even if STORE_TIMEOUT is longer', async t => {
   const mongo = await ScriptedMongo.start(t)
   const service = await startService(t, { MONGODB_URL: mongo.url, DATA_DIR: undefined, STORE_TIMEOUT: '120000' })
   t.equal((await create(service.address)).status, 200)

@@ -14,17 +14,17 @@ interface Sample { seconds: number, megabytes: number, descriptors: number, crea
 export interface SoakReport {
   fullLoad: number
   samples: Sample[]
-  /** MiB an hour, over the second half: at first the caches of the database and of V8 fill. */
+  /** MiB an hour over the second half, as the caches of the database and of V8 fill during the first. */
   slope: number
-  /** The standard error of the slope: within two of these it is noise. */
+  /** The standard error of the slope; a slope within two of them is noise. */
   slopeError: number
   descriptors: { least: number, most: number }
   statuses: Record<string, number>
 }
 
 /**
- * Runs the service at half of the load that it takes at most, and looks at its memory and its file descriptors.
- * @param seconds of the soak, after the full load was measured for 5 s
+ * Runs the service at half of its highest load, and records its memory and its file descriptors.
+ * @param seconds the duration, after the full load was measured for up to 5 s
  */
 export async function soak ({ seconds, connections = 32, env = {}, log = () => {} }: {
   seconds: number, connections?: number, env?: Record<string, string>, log?: (line: string) => void
@@ -59,7 +59,7 @@ export async function soak ({ seconds, connections = 32, env = {}, log = () => {
       if (samples.length % 10 === 0) log(JSON.stringify(samples.at(-1)))
     }, Math.max(200, seconds * 1_000 / 600))
 
-    // Each client waits for its own next turn, so that the whole is half of the full load.
+    // Each client waits for its own next turn, so that together they are half of the full load.
     const pace = connections / (fullLoad / 2) * 1_000
     await Promise.all(Array.from({ length: connections }, async (_, client) => {
       for (let turn = client / connections; elapsed() < seconds; turn++) {
@@ -85,7 +85,7 @@ export async function soak ({ seconds, connections = 32, env = {}, log = () => {
   }
 }
 
-/** `RssAnon`: without the pages of the database file, which the kernel counts where they are mapped. */
+/** `RssAnon`, which excludes the mapped pages of the database file. */
 function residentMegabytes (pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1]) / 1_024

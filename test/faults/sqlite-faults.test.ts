@@ -45,24 +45,24 @@ async function notReady (t: Test, address: string, message: RegExp): Promise<voi
 }
 
 /**
- * What holds after any fault: the process lives and takes plants, what it acknowledged is there, what it refused is
- * not.
+ * Checks that the service recovers: the same process stores plants again, every acknowledged plant is stored, and no
+ * refused plant is.
  */
 async function recovers (t: Test, { address, path, clients, program }: Running): Promise<void> {
   for (let turn = 0; turn < 400 && (await ready(address)).status !== 200; turn++) await sleep(50)
-  t.equal((await ready(address)).status, 200, 'ready again')
+  t.equal((await ready(address)).status, 200, 'the service is ready again')
   t.equal((await clients.create()).status, 200, 'and plants are stored again')
-  t.equal(program.child.exitCode, null, 'the process is the same')
+  t.equal(program.child.exitCode, null, 'the process did not exit')
   const stored = plantsInFile(path)
   t.strictSame(lost(clients.sent, stored), [], `0 of ${clients.acknowledged.length} acknowledged plants are lost`)
-  t.strictSame(refusedAndStored(clients.sent, stored), [], 'what was refused is not stored')
+  t.strictSame(refusedAndStored(clients.sent, stored), [], 'no refused plant is stored')
   t.strictSame(Object.keys(clients.counts).filter(status => !['200', '503', '504'].includes(status)), [], JSON.stringify(clients.counts))
   for (const { id, name, status } of clients.sent.filter(({ status }) => status !== 200).slice(0, 50)) {
     t.equal((await clients.create(id, name)).status, 200, `plant ${id}, which got ${status}, is stored when it is retried`)
   }
 }
 
-t.test('a full disk gets a response at once, and makes the service not ready', withSmallDisk, async t => {
+t.test('with a full disk, plants are refused immediately, and the service is not ready', withSmallDisk, async t => {
   const folder = testFolder(t)
   const resize = mountSmallDisk(t, folder, '3m')
   const service = await start(t, folder, { STORE_TIMEOUT: '10000' })
@@ -71,28 +71,28 @@ t.test('a full disk gets a response at once, and makes the service not ready', w
   const { status, message } = await ready(address)
   t.equal(status, 503)
   t.match(message, /^Not ready: SQLite: .*full/)
-  t.ok(clients.acknowledged.length > 10, `${clients.acknowledged.length} found room`)
-  // Small plants may find room where large ones do not.
+  t.ok(clients.acknowledged.length > 10, `${clients.acknowledged.length} fit on the disk`)
+  // Small plants may fit where large ones do not.
   await clients.load({ connections: 8, ms: 1_000, name: () => KILOBYTES_50 })
   const refused = clients.sent.filter(({ status }) => status !== 200)
   t.strictSame([...new Set(refused.map(({ status }) => status))], [503])
-  t.ok(Math.max(...refused.map(({ took }) => took)) < 5_000, `at once: ${refused.length} in ${Math.max(...refused.map(({ took }) => took))} ms at most`)
+  t.ok(Math.max(...refused.map(({ took }) => took)) < 5_000, `immediately: ${refused.length} in ${Math.max(...refused.map(({ took }) => took))} ms at most`)
   resize('60m')
   await recovers(t, service)
 })
 
-t.test('a disk that is full at the start', withSmallDisk, async t => {
+t.test('the disk is full at startup', withSmallDisk, async t => {
   const folder = testFolder(t)
   mountSmallDisk(t, folder, '256k')
   t.throws(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(300_000)), { code: 'ENOSPC' })
   const service = await start(t, folder)
-  t.equal((await ready(service.address)).status, 503, 'it is up, and not ready')
+  t.equal((await ready(service.address)).status, 503, 'the service runs, but is not ready')
   t.match((await service.clients.create()).status, /^50[34]$/)
   rmSync(join(folder, 'filler'))
   await recovers(t, service)
 })
 
-t.test('files may not grow any more (EFBIG)', needsProgram('prlimit', 'util-linux'), async t => {
+t.test('the files may not grow (EFBIG)', needsProgram('prlimit', 'util-linux'), async t => {
   const service = await start(t, testFolder(t))
   const { address, clients, program } = service
   const limit = (bytes: string) => execFileSync('prlimit', ['--pid', String(program.pid), `--fsize=${bytes}:unlimited`], { stdio: 'pipe' })
@@ -104,7 +104,7 @@ t.test('files may not grow any more (EFBIG)', needsProgram('prlimit', 'util-linu
   await recovers(t, service)
 })
 
-/** The service with faults of its system calls. */
+/** Starts the service with system calls that can be made to fail. */
 async function startFaulty (t: Test): Promise<Running & FailingCalls> {
   const folder = testFolder(t)
   const calls = failingCalls(folder)
@@ -126,7 +126,7 @@ for (const kind of ['write', 'sync'] as const) {
   })
 }
 
-t.test('the database thread has crashed, and no other can be started (EAGAIN)', withCompiler, async t => {
+t.test('the database thread crashed, and no other can be started (EAGAIN)', withCompiler, async t => {
   const service = await startFaulty(t)
   const { address, clients, begin, end } = service
   await clients.load({ ms: 200 })
@@ -140,32 +140,32 @@ t.test('the database thread has crashed, and no other can be started (EAGAIN)', 
   await recovers(t, service)
 })
 
-/** The service in this process, on a database in a folder of the test's own. */
+/** The service in this process, on a database in the test's own folder. */
 async function inProcess (t: Test, STORE_TIMEOUT: number): Promise<Service & { path: string }> {
   const path = join(t.testdir(), 'plants.db')
   return { ...await buildService(t, sqlitePlantStore({ path }), { STORE_TIMEOUT }), path }
 }
 
-t.test('another program holds the lock for less than the timeout of a request', async t => {
+t.test('another program holds the lock for less than STORE_TIMEOUT', async t => {
   const { create, path, app } = await inProcess(t, 3_000)
   const other = openSqlite(path)
   other.exec('BEGIN IMMEDIATE')
   const answers = Promise.all([1, 2, 3].map(async id => await create({ id, name: `plant ${id}` })))
   await sleep(700)
-  t.equal((await app.inject('/health/ready')).statusCode, 503, 'it is not ready during the lock')
+  t.equal((await app.inject('/health/ready')).statusCode, 503, 'the service is not ready while the database is locked')
   other.exec('INSERT INTO plants VALUES (2, \'plant 2\', NULL), (3, \'other\', NULL); COMMIT')
   t.strictSame((await answers).map(({ statusCode }) => statusCode), [200, 200, 400])
   t.equal((await app.inject('/health/ready')).statusCode, 200)
   other.close()
 })
 
-t.test('another program holds the lock for longer than the timeout of a request: nothing is stored, and each response says so', async t => {
+t.test('another program holds the lock for longer than STORE_TIMEOUT: nothing is stored, and each response says so', async t => {
   const STORE_TIMEOUT = 1_500
   const { create, path } = await inProcess(t, STORE_TIMEOUT)
   const other = openSqlite(path)
   other.exec('BEGIN IMMEDIATE')
   const ids = Array.from({ length: 40 }, (_, i) => i + 1)
-  // Their deadlines come at any time of a try.
+  // The deadlines fall at different points of an attempt.
   const answers = await Promise.all(ids.map(async id => {
     await sleep(50 * id)
     const began = performance.now()
@@ -179,18 +179,18 @@ t.test('another program holds the lock for longer than the timeout of a request:
   for (const id of ids.slice(0, 3)) t.equal((await create({ id, name: `plant ${id}` })).statusCode, 200)
 })
 
-t.test('another program holds the lock at the start', async t => {
+t.test('another program holds the lock at startup', async t => {
   const folder = testFolder(t)
   const other = openSqlite(join(folder, 'plants.db'))
   other.exec('BEGIN EXCLUSIVE; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)')
   const service = await start(t, folder)
-  t.equal((await ready(service.address)).status, 503, 'it is up, and not ready')
+  t.equal((await ready(service.address)).status, 503, 'the service runs, but is not ready')
   other.exec('COMMIT')
   other.close()
   await recovers(t, service)
 })
 
-t.test('the worker thread dies repeatedly, during batches', async t => {
+t.test('the database thread dies repeatedly, during batches', async t => {
   const workers: Worker[] = []
   const keep = (worker: Worker) => { workers.push(worker) }
   process.on('worker', keep)
@@ -206,11 +206,11 @@ t.test('the worker thread dies repeatedly, during batches', async t => {
     await workers.at(-1)?.terminate()
   }
   await stop()
-  t.strictSame(Object.keys(clients.counts), ['200'], 'no client has seen it')
+  t.strictSame(Object.keys(clients.counts), ['200'], 'clients do not notice it')
   t.strictSame(lost(clients.sent, plantsInFile(service.path)), [])
 })
 
-t.test('a damaged page: what is on it is refused, all else works, and not a byte of it is written over', async t => {
+t.test('a damaged page: its plants are refused, all others are stored, and the page is not overwritten', async t => {
   const folder = testFolder(t)
   const path = join(folder, 'plants.db')
   const first = await start(t, folder)
@@ -231,10 +231,10 @@ t.test('a damaged page: what is on it is refused, all else works, and not a byte
 
   const { address, clients, program } = await start(t, folder, { STORE_TIMEOUT: '2000' })
   const statuses = []
-  // The ids in the middle are on that page.
+  // The ids in the middle belong to that page.
   for (let id = 100_000; id < 120_000; id += 90) statuses.push((await clients.create(id, 'from another program')).status)
-  t.ok(statuses.includes(200), 'what lies on other pages is found')
-  t.ok(statuses.some(status => status !== 200), 'what would be on the damaged one is refused')
+  t.ok(statuses.includes(200), 'plants on other pages are found')
+  t.ok(statuses.some(status => status !== 200), 'plants on the damaged page are refused')
   t.strictSame(statuses.filter(status => ![200, 503, 504].includes(status)), [])
 
   const bad = clients.sent.find(({ status }) => status !== 200)?.id
@@ -247,7 +247,7 @@ t.test('a damaged page: what is on it is refused, all else works, and not a byte
   await others.load({ connections: 8, ms: 3_000 })
   load.abort()
   await retries
-  t.strictSame(Object.keys(others.counts), ['200'], `while two clients retry what is on it, ${others.sent.length} others are stored`)
+  t.strictSame(Object.keys(others.counts), ['200'], `while two clients retry a plant on the damaged page, ${others.sent.length} others are stored`)
   t.strictSame(Object.keys(retrying.counts), ['503'])
   await others.create()
   t.equal((await ready(address)).status, 200)
@@ -262,7 +262,7 @@ for (const [what, displace] of Object.entries({
   'is replaced by a backup': (path: string) => renameSync(`${path}.backup`, path),
   'loses its log': (path: string) => rmSync(`${path}-wal`)
 })) {
-  t.test(`a database file that ${what} under load: what is acknowledged from then on is there after a kill -9`, async t => {
+  t.test(`a database file that ${what} under load: plants acknowledged from then on are stored after a SIGKILL`, async t => {
     const service = await start(t, testFolder(t))
     const { address, clients, path, program } = service
     await clients.load({ ms: 300 })
@@ -287,7 +287,7 @@ for (const [what, displace] of Object.entries({
     await program.ended
     if (what === 'is deleted') {
       t.equal(status, 503)
-      // What was under way when the file went.
+      // Requests in flight when the file was deleted.
       t.ok(later.filter(({ status }) => status === 200).length <= 64, JSON.stringify(clients.counts))
       t.notOk(existsSync(path))
     } else {
@@ -302,18 +302,18 @@ const unusable: { name: string, make: (path: string) => void, message: RegExp }[
   {
     name: 'a file with a damaged header',
     make: path => {
-      ours(path)
+      createPlants(path)
       const bytes = readFileSync(path)
       bytes.fill(0, 0, 16)
       writeFileSync(path, bytes)
     },
     message: /is damaged/
   },
-  { name: 'a file of ours that was cut off', make: path => { ours(path); writeFileSync(path, readFileSync(path).subarray(0, 5_000)) }, message: /is damaged/ },
+  { name: 'a truncated database of plant-store', make: path => { createPlants(path); writeFileSync(path, readFileSync(path).subarray(0, 5_000)) }, message: /is damaged/ },
   { name: 'a file that is not a database', make: path => writeFileSync(path, 'Dear diary, '.repeat(1_000)), message: /is damaged, or is not an SQLite database/ },
   { name: 'a database of another program', make: path => sql(path, 'CREATE TABLE songs(title TEXT)'), message: /another program/ },
   { name: 'a database of a newer version', make: path => sql(path, 'PRAGMA user_version = 2'), message: /newer/ },
-  { name: 'a folder in the place of the file', make: path => { mkdirSync(path) }, message: /cannot be written/ }
+  { name: 'a folder instead of the file', make: path => { mkdirSync(path) }, message: /cannot be written/ }
 ]
 
 function sql (path: string, commands: string): void {
@@ -322,17 +322,17 @@ function sql (path: string, commands: string): void {
   database.close()
 }
 
-function ours (path: string): void {
+function createPlants (path: string): void {
   sql(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); PRAGMA user_version = 1;
     WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 5000) INSERT INTO plants SELECT id, 'Ficus', NULL FROM n`)
 }
 
 for (const { name, make, message } of unusable) {
-  t.test(`${name} stops the start, in one line, and is not changed`, async t => {
+  t.test(`${name} fails startup with one line, and is not changed`, async t => {
     const folder = testFolder(t)
     const path = join(folder, 'plants.db')
     make(path)
-    const isFile = name !== 'a folder in the place of the file'
+    const isFile = name !== 'a folder instead of the file'
     if (isFile) copyFileSync(path, `${path}.before`)
     const program = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: folder })
     const { code } = await program.ended
@@ -341,11 +341,11 @@ for (const { name, make, message } of unusable) {
     t.match(stderr, /^plant-store: [^\n]+\n$/, stderr)
     t.match(stderr, message)
     t.notMatch(stdout, /ready at/)
-    if (isFile) t.ok(readFileSync(path).equals(readFileSync(`${path}.before`)), 'not a byte is changed')
+    if (isFile) t.ok(readFileSync(path).equals(readFileSync(`${path}.before`)), 'the file is unchanged')
   })
 }
 
-t.test('a folder that this user may not write ends the start, in one line', async t => {
+t.test('a folder that the user may not write to fails startup with one line', async t => {
   const folder = testFolder(t)
   chmodSync(folder, 0o555)
   const root = process.getuid?.() === 0

@@ -4,7 +4,7 @@ import { b64token, BearerTokens } from '../../src/http/bearer-tokens.js'
 
 const anyToken = fc.stringMatching(/^[A-Za-z0-9\-._~+/]{1,40}={0,3}$/)
 
-t.test('each of the tokens is accepted, in any order, again and again', async t => {
+t.test('each of the tokens is accepted, in any order and repeatedly', async t => {
   const { accepts } = new BearerTokens(['first-token', 'a-second-and-longer-token', '3'])
   for (const token of ['3', 'a-second-and-longer-token', 'first-token', '3']) t.equal(accepts(token), true, token)
 })
@@ -16,7 +16,7 @@ t.test('any other token is refused', async t => {
   ]) t.equal(accepts(token), false, JSON.stringify(token))
 })
 
-t.test('nothing of the previous token is left', async t => {
+t.test('no part of a previous token affects a later comparison', async t => {
   const { accepts } = new BearerTokens(['token', 'tokenlonger'])
   t.equal(accepts('tokenlonger'), true)
   t.equal(accepts('token'), true)
@@ -39,7 +39,7 @@ t.test('an empty or invalid set is refused, and the message contains no token', 
   t.throws(() => new BearerTokens(['se cret']), { message: /^((?!se cret).)*$/ })
 })
 
-t.test('a b64token is what RFC 6750 says', async t => {
+t.test('a b64token has the syntax of RFC 6750', async t => {
   for (const token of ['a', 'AZaz09-._~+/', 'abc=', 'abc==']) t.match(token, b64token, token)
   for (const token of ['', '=', '==', 'a b', 'a=b', 'a,b', 'ä', 'a\n']) t.notMatch(token, b64token, JSON.stringify(token))
 })

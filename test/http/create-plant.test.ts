@@ -15,11 +15,11 @@ await onBothStores(t, (t: Test, newPlace: NewPlace) => {
       [1n, { name: 'Monstera deliciosa', tag: 'aroid' }], [2n, { name: 'Ficus' }], [3n, { name: '', tag: '' }]
     ]))
 
-    t.comment('the same plant again gets the same response, in any spelling')
+    t.comment('a retry of the same plant gets the same response, in any spelling')
     answersPlant(t, await create({ id: 1, name: 'Monstera deliciosa', tag: 'aroid' }), { name: 'Monstera deliciosa', tag: 'aroid' })
     answersPlant(t, await create('{"name":"Fi\\u0063us","id":2.0}'), { name: 'Ficus' })
 
-    t.comment('another plant under an id that is taken is refused, and changes nothing')
+    t.comment('another plant with a taken id is refused, and changes nothing')
     for (const other of [{ id: 1, name: 'Monstera deliciosa' }, { id: 1, name: 'Monstera', tag: 'aroid' }, { id: 2, name: 'Ficus', tag: '' }, { id: 3, name: '' }]) {
       answersError(t, await create(other), 40004, /^Another plant has this id/)
     }
@@ -32,7 +32,7 @@ await onBothStores(t, (t: Test, newPlace: NewPlace) => {
     const { create } = await buildService(t, place.store())
     answersPlant(t, await create({ id: 1, name: 'Ficus', height: 2, Tag: 'tree', _id: 7, Name: 'x', $set: { name: 'y' }, constructor: 'z' }), { name: 'Ficus' })
     answersPlant(t, await create('{"id":2,"name":"Ficus","weight":1e400,"height":12345678901234567890.5,"deep":{"id":[9007199254740993]}}'), { name: 'Ficus' })
-    answersPlant(t, await create({ id: 1, name: 'Ficus' }), { name: 'Ficus' }, 'the same plant without them is the same')
+    answersPlant(t, await create({ id: 1, name: 'Ficus' }), { name: 'Ficus' }, 'without them it is the same plant')
     t.strictSame(await place.stored(), new Map([[1n, { name: 'Ficus' }], [2n, { name: 'Ficus' }]]))
   })
 
@@ -55,12 +55,12 @@ await onBothStores(t, (t: Test, newPlace: NewPlace) => {
     const stored = await place.stored()
     t.equal(stored.size, expected.size)
     for (const [id, plant] of expected) {
-      if (!isDeepStrictEqual(stored.get(id), plant)) t.fail(`stored otherwise: ${escaped(stored.get(id))} instead of ${escaped(plant)}`)
+      if (!isDeepStrictEqual(stored.get(id), plant)) t.fail(`stored as ${escaped(stored.get(id))} instead of ${escaped(plant)}`)
     }
   })
 })
 
-/** For messages that any terminal and TAP parser can take. */
+/** ASCII only, for messages that are safe in any terminal and TAP parser. */
 function escaped (value: unknown): string {
   return JSON.stringify(value).replace(/[^ -~]/gu, character => `\\u{${(character.codePointAt(0) as number).toString(16)}}`)
 }

@@ -26,10 +26,10 @@ t.test('each waiter expires once its deadline has passed, unless it was removed'
 
   deadlines.add(waiter('f', 10))
   await clock.pass(12)
-  t.strictSame(expired, ['b', 'd', 'f'], 'it starts again')
+  t.strictSame(expired, ['b', 'd', 'f'], 'the timer is started again')
 })
 
-t.test('a waiter that was removed or has expired refers to no other, so that it keeps none alive', async t => {
+t.test('a removed or expired waiter has no reference to another, which it would keep in memory', async t => {
   const { clock, deadlines, waiter } = setUp()
   const [first, second, third, fourth] = [waiter('a', 10), waiter('b', 20), waiter('c', 30), waiter('d', 40)]
   for (const one of [first, second, third, fourth]) deadlines.add(one)
@@ -58,7 +58,7 @@ t.test('one timer keeps the process alive while there are waiters', async t => {
   t.equal(clock.timers, 0)
 })
 
-t.test('a deadline that is past expires soon, but not at once', async t => {
+t.test('a waiter whose deadline has passed already expires soon, but not synchronously', async t => {
   const { clock, deadlines, expired, waiter } = setUp()
   deadlines.add(waiter('past', -1_000))
   t.strictSame(expired, [])

@@ -17,14 +17,14 @@ const integers: [literal: string, id: bigint][] = [
   ['9e18', 9n * 10n ** 18n]
 ]
 
-const noIntegers = [
+const notInt64 = [
   '9223372036854775808', '-9223372036854775809', '18446744073709551616', '9.223372036854775808e18', '-9.223372036854775809e18', '10e18', '1e19',
   '1e400', '-1e400', '1e999999999999', '1e-1', '1e-999999999999', '1.5', '-0.5', '1.00000000000000000001', '9007199254740993.5', '0.1e0',
   '9223372036854775807.1', '123456789012345678901234567890'
 ]
 
 await onBothStores(t, (t: Test, newPlace: NewPlace) => {
-  t.test('an id is exact over all of int64, however it is written', async t => {
+  t.test('an id is exact over all of int64, in any spelling', async t => {
     const place = await newPlace(t)
     const { create } = await buildService(t, place.store())
     const name = 'Ficus'
@@ -32,7 +32,7 @@ await onBothStores(t, (t: Test, newPlace: NewPlace) => {
     t.strictSame(await place.stored(), new Map(integers.map(([, id]) => [id, { name }])))
   })
 
-  t.test('the id is the member of that name at the top, of duplicates the last', async t => {
+  t.test('the id is the last top-level member with that name', async t => {
     const place = await newPlace(t)
     const { create } = await buildService(t, place.store())
     const bodies: [body: string, id: bigint][] = [
@@ -59,10 +59,10 @@ await onBothStores(t, (t: Test, newPlace: NewPlace) => {
     t.equal((await place.stored()).size, bodies.length)
   })
 
-  t.test('an id that is not an int64 is refused by name, and nothing is stored', async t => {
+  t.test('an id that is not an int64 is refused with a message that names it, and nothing is stored', async t => {
     const place = await newPlace(t)
     const { create } = await buildService(t, place.store())
-    for (const literal of [...noIntegers, 'true', 'false', 'null', '""', '"1"', '[]', '[1]', '{}']) {
+    for (const literal of [...notInt64, 'true', 'false', 'null', '""', '"1"', '[]', '[1]', '{}']) {
       answersError(t, await create(`{"id":${literal},"name":"x"}`), 40003, NOT_INT64, `id ${literal}`)
     }
     await fc.assert(
@@ -85,6 +85,6 @@ await onBothStores(t, (t: Test, newPlace: NewPlace) => {
       expected.set(id, { name: 'x' })
       return (await create(`{"id":${spell(id, 0, spelling)},"name":"x"}`)).statusCode === 200
     }), { numRuns: 200 })
-    t.strictSame(await place.stored(), expected, 'while any int64 in any spelling is stored to the digit')
+    t.strictSame(await place.stored(), expected, 'any int64 in any spelling is stored to the digit')
   })
 })

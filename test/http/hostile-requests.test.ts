@@ -9,7 +9,7 @@ import { exchange, listen, RawConnection, type RawAnswer } from '../support/http
 
 t.jobs = 4
 
-/** A store that keeps what it is given, and can be made to wait. */
+/** A store that records its plants, and can be made to wait. */
 class Recorder implements PlantStore {
   readonly plants: NewPlant[] = []
   wait: Promise<unknown> | undefined
@@ -27,7 +27,7 @@ async function serve (t: Test, tokens: string[] = [TOKEN]): Promise<Service & { 
   return { ...service, store, port: await listen(service.app) }
 }
 
-/** Asserts that an answer is as every answer has to be, and returns its status and number. */
+/** Asserts what applies to every response, and returns its status and error number. */
 function checked (t: Test, { status, headers, body }: RawAnswer, name: string): [number, number] {
   if (status === 100) return [100, 0]
   const content = body === '' ? undefined : JSON.parse(body)
@@ -43,7 +43,7 @@ function checked (t: Test, { status, headers, body }: RawAnswer, name: string): 
   return [status, content?.error]
 }
 
-t.test('every hostile request gets its answers, and nothing else is stored', async t => {
+t.test('every hostile request gets the expected responses, and only valid plants are stored', async t => {
   const { port, store, log } = await serve(t)
   for (const { name, sent, answers, closes } of hostileRequests) {
     store.plants.length = 0
@@ -54,16 +54,16 @@ t.test('every hostile request gets its answers, and nothing else is stored', asy
     } = await exchange(port, sent, { expected: closes === true ? Infinity : answers.length })
     t.strictSame(got.map(answer => checked(t, answer, name)), answers, name)
     if (closes !== undefined) t.equal(closed, closes, `${name}: whether the connection is closed`)
-    if (closes === true && got.length > 0) t.equal(got.at(-1)?.headers.connection, 'close', `${name}: and said to be`)
+    if (closes === true && got.length > 0) t.equal(got.at(-1)?.headers.connection, 'close', `${name}: the last response says so`)
     t.ok(took < 3_000, `${name}: in ${Math.round(took)} ms`)
-    t.strictSame(store.plants, Array.from({ length: answers.filter(([status]) => status === 200).length }, () => ({ id: 1n, name: MARK })), `${name}: what is stored`)
+    t.strictSame(store.plants, Array.from({ length: answers.filter(([status]) => status === 200).length }, () => ({ id: 1n, name: MARK })), `${name}: the stored plants`)
   }
   const text = log.join('')
-  t.notMatch(text, TOKEN, 'no log holds a token')
+  t.notMatch(text, TOKEN, 'no log contains a token')
   t.notMatch(text, MARK, 'nor a body')
 })
 
-t.test('a content type that can be read in two ways is no way around the checks', async t => {
+t.test('an ambiguous content type does not bypass validation', async t => {
   const { port, store } = await serve(t)
   const answerTo = async (type: string, body: object): Promise<[number, number] | undefined> => {
     const { answers } = await exchange(port, post({ type: [`Content-Type: ${type}`], body: JSON.stringify(body) }))
@@ -75,12 +75,12 @@ t.test('a content type that can be read in two ways is no way around the checks'
     const read = good?.[0] === 200
     t.strictSame([good, bad], read ? [[200, 0], [400, 40003]] : [[415, 41501], [415, 41501]], JSON.stringify(type))
   }
-  t.ok(store.plants.every(({ id, name }) => id === 1n && name === MARK), 'only plants are stored')
+  t.ok(store.plants.every(({ id, name }) => id === 1n && name === MARK), 'only valid plants are stored')
 })
 
-t.test('well-formed JSON is accepted, any other is refused', async t => {
+t.test('well-formed JSON is parsed, any other text is refused', async t => {
   const { create, store } = await serve(t)
-  // In ASCII: a test's name that holds U+2028 would end its line.
+  // In ASCII, because U+2028 in a test's name would end its line.
   const name = (text: string | Buffer) => JSON.stringify(String(text).slice(0, 80)).replace(/[^ -~]/g, character => `\\u{${character.codePointAt(0)?.toString(16)}}`)
   const errorOf = async (text: string | Buffer) => {
     const response = await create(text)
@@ -88,7 +88,7 @@ t.test('well-formed JSON is accepted, any other is refused', async t => {
   }
   for (const text of wellFormed) t.strictSame(await errorOf(text), [400, 40003], name(text))
   for (const text of malformed) t.strictSame(await errorOf(text), [400, 40002], name(text))
-  t.strictSame(await errorOf(''), [400, 40001], 'nothing at all')
+  t.strictSame(await errorOf(''), [400, 40001], 'an empty body')
   t.strictSame(store.plants, [])
 })
 
@@ -108,20 +108,20 @@ t.test('a client that disconnects during its body is not a fault, and stores not
 
 t.test('a client that disconnects while its create request is pending leaves nothing behind', async t => {
   const { port, store, log } = await serve(t)
-  let goOn = () => {}
-  store.wait = new Promise<void>(resolve => { goOn = resolve })
+  let settle = () => {}
+  store.wait = new Promise<void>(resolve => { settle = resolve })
   for (let client = 0; client < 30; client++) {
     const { socket } = (await RawConnection.open(t, port)).write(post())
     while (store.plants.length <= client) await sleep(1)
     socket.resetAndDestroy()
   }
-  goOn()
+  settle()
   await sleep(50)
   t.strictSame((await exchange(port, post())).answers.map(({ status }) => status), [200])
   t.strictSame(log.map(line => JSON.parse(line)).filter(({ level }) => level >= 50), [], 'nothing is logged as an error')
 })
 
-t.test('invalid HTTP behind a pending create request is not taken for its response', async t => {
+t.test('the response to invalid HTTP does not overtake those of pending create requests', async t => {
   const { port, store } = await serve(t)
   store.wait = sleep(200)
   const { answers, closed } = await exchange(port, [post(), post(), 'hello\r\n\r\n'], { expected: Infinity })
@@ -154,6 +154,6 @@ t.test('a slow client is cut within 30 s', async t => {
   ].map(async ([name, bytes, trickle]) => {
     const { answer, seconds } = await slow(bytes as string, trickle as string)
     t.ok(seconds < 13, `${name}: cut after ${seconds.toFixed(1)} s`)
-    t.match(answer, { status: 408, body: /"error":40801/ }, `${name}: with the reason`)
+    t.match(answer, { status: 408, body: /"error":40801/ }, `${name}: with 408`)
   }))
 })

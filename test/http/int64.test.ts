@@ -3,7 +3,7 @@ import t from 'tap'
 import { exactInteger, numberLiteral } from '../../src/http/int64.js'
 import { anyInt64, anySpelling, spell } from '../support/stores/spelling.js'
 
-t.test('an integer is read to the digit, however it is written', async t => {
+t.test('an integer is read to the digit, in any notation', async t => {
   const integers: [literal: string, integer: bigint][] = [
     ['0', 0n], ['-0', 0n], ['0.000', 0n], ['0e5', 0n], ['0e999999999999', 0n], ['-0.0E-7', 0n],
     ['1', 1n], ['-1', -1n], ['1.0', 1n], ['1e3', 1000n], ['1E+3', 1000n], ['12.50e1', 125n], ['1200e-2', 12n], ['0.0012e4', 12n],
@@ -41,7 +41,7 @@ t.test('a decimal that is not an integer is refused in any spelling', async () =
   }), { numRuns: 2000 })
 })
 
-t.test('a member\'s number is found as it is written', async t => {
+t.test('the number literal of a member is found unchanged', async t => {
   const literals: [json: string, literal: string | undefined][] = [
     ['{"id":12}', '12'],
     [' { "id" : -1.50E+2 , "name" : "x" } ', '-1.50E+2'],
@@ -65,7 +65,7 @@ t.test('a member\'s number is found as it is written', async t => {
   for (const [json, literal] of literals) t.equal(numberLiteral(json, 'id'), literal, json)
 })
 
-t.test('in any JSON object it is found among any other members', async () => {
+t.test('the literal is found among any other members of an object', async () => {
   fc.assert(fc.property(fc.dictionary(fc.string(), fc.jsonValue()), anyInt64, fc.boolean(), (others, id, first) => {
     const { id: _, ...rest } = others
     const member = `"id":${id}`

@@ -23,7 +23,7 @@ const refused: Record<string, [status: number, sent: string]> = {
   'a body over the limit, in chunks': [413, create([AUTHORIZATION, CHUNKED], `65\r\n${'x'.repeat(101)}\r\n0\r\n\r\n`)]
 }
 
-/** Those to which a host may respond in its own way. */
+/** Requests that are refused by the service; a host may respond to them in its own way. */
 const refusedByService: Record<string, [status: number, sent: string]> = {
   'no credentials, a body that waits for 100 Continue': [401, create(['Expect: 100-continue', 'Content-Length: 2'], '{}')],
   'two Host headers': [400, request('GET /health/live', ['Host: a', 'Host: b'])],
@@ -36,8 +36,8 @@ function recorder (): { store: PlantStore, ids: bigint[] } {
   return { ids, store: { create: async ({ id }) => { ids.push(id); return 'stored' } } }
 }
 
-/** A create request behind each of them, in the same segment, is not executed: there will be no response to it. */
-async function executesNoneBehind (
+/** Asserts that a create request in the same segment after each of them is not executed, as it gets no response. */
+async function assertNoneExecutedAfter (
   t: Test, port: number, ids: bigint[], refused: Record<string, [number, string]>
 ): Promise<void> {
   for (const [name, [status, sent]] of Object.entries(refused)) {
@@ -50,20 +50,20 @@ async function executesNoneBehind (
   }
 }
 
-t.test('a create request behind a refusal that ends the connection is not executed', async t => {
+t.test('a create request pipelined after a refusal that closes the connection is not executed', async t => {
   const { store, ids } = recorder()
   const { app } = await buildService(t, store, { BODY_LIMIT: 100 })
-  await executesNoneBehind(t, await listen(app), ids, { ...refused, ...refusedByService })
+  await assertNoneExecutedAfter(t, await listen(app), ids, { ...refused, ...refusedByService })
 })
 
-t.test('nor is it in a host', async t => {
+t.test('the same holds in a host', async t => {
   const { store, ids } = recorder()
   const app = host(t)
   await app.register(plantStore, { store, tokens, bodyLimit: 100 })
-  await executesNoneBehind(t, await listen(app), ids, refused)
+  await assertNoneExecutedAfter(t, await listen(app), ids, refused)
 })
 
-t.test('a create request behind a refusal that leaves the connection open gets its response', async t => {
+t.test('a create request pipelined after a refusal that leaves the connection open gets its response', async t => {
   const { store, ids } = recorder()
   const { app } = await buildService(t, store)
   const port = await listen(app)

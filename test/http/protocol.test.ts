@@ -3,7 +3,7 @@ import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { listen, RawConnection, type RawAnswer } from '../support/http/raw-connection.js'
 import { buildService, TOKEN } from '../support/http/service.js'
 
-// What is sent over a socket, and its status: see also hostile-requests.test.ts.
+// Details of responses over a socket; their statuses are in hostile-requests.test.ts.
 
 const BODY = '{"id":1,"name":"x"}'
 const HEAD = ['POST /plants HTTP/1.1', 'Host: localhost']
@@ -25,7 +25,7 @@ function refused (t: Test, { status, headers, body }: RawAnswer, error: number, 
   t.match(JSON.parse(body).message, /\w/, name)
 }
 
-t.test('a header that may stand only once, and stands twice, is named', async t => {
+t.test('a repeated header that must be unique is refused with a message that names it', async t => {
   const { connect, store } = await serve(t)
   for (const [name, error, ...lines] of [
     ['authorization', 40101, TYPE, AUTHORIZATION, AUTHORIZATION],
@@ -49,6 +49,6 @@ t.test('a body over the limit is refused before it arrives, and the connection i
   ] as const) {
     const answer = await (await connect()).write(...HEAD, TYPE, AUTHORIZATION, ...lines).answer()
     refused(t, answer, 41301, name)
-    t.equal(answer.headers.connection, 'close', 'the rest is not waited for')
+    t.equal(answer.headers.connection, 'close', 'the server does not wait for the rest')
   }
 })

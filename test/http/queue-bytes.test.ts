@@ -10,10 +10,10 @@ import { answersError, buildService, create, TOKEN } from '../support/http/servi
 const TOO_LARGE = /^The pending create requests are too large; the plant is not stored: retry later$/
 const HEAD = ['POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json']
 
-/** A plant as JSON of so many bytes. */
+/** A plant as JSON with a given number of bytes. */
 const plant = (bytes: number, id = 1) => `{"id":${id},"name":"${'x'.repeat(bytes - 17 - String(id).length)}"}`
 
-/** A store that settles a create request when the test says so; one of a plant with the id 0 at once. */
+/** A store whose create requests are settled by the test; a plant with the id 0 is stored immediately. */
 function slowStore (): { store: PlantStore, settle: ((outcome: CreateOutcome) => void)[] } {
   const settle: ((outcome: CreateOutcome) => void)[] = []
   const store: PlantStore = { create: async ({ id }) => id === 0n ? 'stored' : new Promise(resolve => { settle.push(resolve) }) }
@@ -50,7 +50,7 @@ t.test('a create request that would exceed QUEUE_BYTES is 503, 50301, until ther
   const refused = await send(plant(101))
   answersError(t, refused, 50301, TOO_LARGE)
   t.match(refused.headers['retry-after'], /^[1-9]\d*$/)
-  t.equal(await create(100), 200, 'what fits is taken')
+  t.equal(await create(100), 200, 'a body that fits is accepted')
   settle[0]?.('stored')
   t.equal(await pending[0], 200)
   t.equal(await create(400), 200)
@@ -60,7 +60,7 @@ t.test('a create request that would exceed QUEUE_BYTES is 503, 50301, until ther
   await held(t, 0, create)
 })
 
-t.test('it is refused before its body is read if its Content-Length exceeds the limit', async t => {
+t.test('a create request is refused before its body is read if its Content-Length exceeds the remaining bytes', async t => {
   const { connect, create, settle } = await serve(t)
   const pending = create(600, 1)
   while (settle.length < 1) await sleep(1)
@@ -70,14 +70,14 @@ t.test('it is refused before its body is read if its Content-Length exceeds the 
   t.equal(await pending, 200)
 })
 
-t.test('announced bytes that do not arrive take no room', async t => {
+t.test('announced bytes that have not arrived do not count', async t => {
   const { connect, create } = await serve(t)
   for (let client = 0; client < 10; client++) (await connect()).write(...HEAD, 'Content-Length: 1000', '', '')
   await sleep(50)
   t.equal(await create(1_000), 200)
 })
 
-t.test('bytes that arrived take room until the rest arrives, or the client disconnects', async t => {
+t.test('bytes received count until the body is complete or the client disconnects', async t => {
   const { connect, create } = await serve(t, { QUEUE_BYTES: 10_000 })
   const body = plant(9_000, 0)
   const [first, second] = [await connect(), await connect()]
@@ -93,7 +93,7 @@ t.test('bytes that arrived take room until the rest arrives, or the client disco
   await held(t, 0, create)
 })
 
-t.test('a body that grows over what is left is 503, and leaves nothing behind', async t => {
+t.test('a body that grows beyond the remaining bytes is 503, and its bytes are released', async t => {
   const { connect, create } = await serve(t)
   const connection = await connect()
   const chunk = `190\r\n${'x'.repeat(400)}\r\n`
@@ -102,7 +102,7 @@ t.test('a body that grows over what is left is 503, and leaves nothing behind', 
   await held(t, 0, create)
 })
 
-t.test('a body takes room until the store settles it, even after the response', async t => {
+t.test('a body counts until the store settles the request, even after the response', async t => {
   const { create, settle } = await serve(t, { STORE_TIMEOUT: 30 })
   t.equal(await create(900, 1), 504)
   t.equal(await create(101), 503)
@@ -110,7 +110,7 @@ t.test('a body takes room until the store settles it, even after the response', 
   await held(t, 0, create)
 })
 
-t.test('a request that is refused for another reason leaves nothing behind', async t => {
+t.test('the bytes of a request that is refused for another reason are released', async t => {
   const { create, send, port } = await serve(t, { BODY_LIMIT: 500 })
   for (const [body, headers] of [
     ['{'], ['{}'], [''], ['[]'], [plant(501)], [plant(100), { authorization: undefined }], [plant(100), { 'content-type': 'text/plain' }]
@@ -125,7 +125,7 @@ t.test('a request that is refused for another reason leaves nothing behind', asy
   await held(t, 0, create)
 })
 
-t.test('unknown fields take no memory while the request is pending', async t => {
+t.test('unknown fields are not kept in memory while the request is pending', async t => {
   const { store, settle } = slowStore()
   const app = host(t)
   const bodies: unknown[] = []

@@ -14,7 +14,7 @@ async function serve (t: Test, configuration = {}) {
   const port = await listen(service.app)
   t.teardown(() => service.app.server.closeAllConnections())
   const lines = () => service.log.map(line => JSON.parse(line))
-  /** The lines of a request, of which there is one soon after its response. */
+  /** The log lines of a request; the first appears soon after the response. */
   const linesOf = async (id: unknown) => {
     const found = () => lines().filter(({ reqId }) => reqId === id)
     for (let turn = 0; turn < 400 && found().length === 0; turn++) await sleep(5)
@@ -23,7 +23,7 @@ async function serve (t: Test, configuration = {}) {
   return { ...service, port, lines, linesOf }
 }
 
-t.test('every non-2xx response carries an X-Request-Id of its own, which stands in its line of the log', async t => {
+t.test('every non-2xx response has a unique X-Request-Id, which is also in its log line', async t => {
   const { port, linesOf } = await serve(t)
   const seen = new Set<string>()
   for (const [status, ...sent] of [
@@ -45,7 +45,7 @@ const notRequests = [
   [400, 'hello\r\n\r\n'], [431, `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`], [408, 'GET / HTTP/1.1\r\nHost: a\r\n']
 ] as const
 
-t.test('the response to what is not a request has a line in the log too, with its X-Request-Id', async t => {
+t.test('a response to bytes that are not a valid request also has a log line with its X-Request-Id', async t => {
   const { app, port, lines, linesOf } = await serve(t)
   app.server.headersTimeout = 500
   for (const [status, sent] of notRequests) {
@@ -58,19 +58,19 @@ t.test('the response to what is not a request has a line in the log too, with it
   t.equal(lines().length, notRequests.length)
 })
 
-t.test('without ACCESS_LOG it has none', async t => {
+t.test('without ACCESS_LOG it has no log line', async t => {
   const { port, lines } = await serve(t, { ACCESS_LOG: false })
   t.match((await exchange(port, 'hello\r\n\r\n')).answers, [{ status: 400 }])
   t.strictSame(lines(), [])
 })
 
-t.test('ids of two processes differ', async t => {
+t.test('two processes have different ids', async t => {
   const [one, other] = [await buildService(t, forgetfulStore()), await buildService(t, forgetfulStore())]
   const prefix = async ({ app }: typeof one) => String((await app.inject({ url: '/nowhere' })).headers['x-request-id']).slice(0, 12)
   t.not(await prefix(one), await prefix(other))
 })
 
-t.test('a body that stalls is 408, 40801, with a line in the log, and its bytes are released', async t => {
+t.test('a body that stalls is 408, 40801, with a log line, and its bytes are released', async t => {
   const { app, port, lines, linesOf, create } = await serve(t)
   app.server.requestTimeout = 500
   app.server.headersTimeout = 500
@@ -92,7 +92,7 @@ t.test('a body that stalls is 408, 40801, with a line in the log, and its bytes 
   t.equal(held.at(-1), 0)
 })
 
-t.test('the id of REQUEST_ID_HEADER is believed from a trusted proxy, and every response carries it back', async t => {
+t.test('the id in REQUEST_ID_HEADER is trusted if it comes from a trusted proxy, and every response returns it', async t => {
   const { app, port, linesOf } = await serve(t, { REQUEST_ID_HEADER: 'X-Correlation-Id', TRUST_PROXY: '10.0.0.0/8, 127.0.0.1' })
   const request = async (line: string, ...headers: string[]) => {
     const { answers: [answer] } = await exchange(port, [line, 'Host: a', ...headers, '', ''].join('\r\n'))
@@ -115,7 +115,7 @@ t.test('the id of REQUEST_ID_HEADER is believed from a trusted proxy, and every 
   t.equal((await app.inject({ url: '/nowhere', remoteAddress: '::ffff:10.1.2.3', headers: { 'x-correlation-id': 'good' } })).headers['x-request-id'], 'good')
 })
 
-t.test('without TRUST_PROXY no peer is trusted; without REQUEST_ID_HEADER no header is', async t => {
+t.test('without TRUST_PROXY no peer is trusted, and without REQUEST_ID_HEADER no header', async t => {
   const headers = { 'x-request-id': 'forged', 'x-forwarded-for': '192.0.2.1' }
   for (const configuration of [{ REQUEST_ID_HEADER: 'x-request-id' }, { TRUST_PROXY: '127.0.0.1' }]) {
     const { app } = await serve(t, configuration)
@@ -123,7 +123,7 @@ t.test('without TRUST_PROXY no peer is trusted; without REQUEST_ID_HEADER no hea
   }
 })
 
-t.test('the log names the client behind trusted proxies, and what they passed on does not break its line', async t => {
+t.test('the log has the address of the client behind trusted proxies, and a forged address does not break the line', async t => {
   const { app, lines } = await serve(t, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/8, 2001:db8::/32' })
   for (const [forwarded, expected] of [
     ['192.0.2.1', '192.0.2.1'], ['192.0.2.9, 192.0.2.1, 10.1.1.1', '192.0.2.1'], ['2001:db8::1', '2001:db8::1'], ['10.0.0.1, 2001:db8::1', '10.0.0.1'],
@@ -134,10 +134,10 @@ t.test('the log names the client behind trusted proxies, and what they passed on
     if (!String(forwarded).includes('"')) t.equal(lines().at(-1).remoteAddress, expected)
   }
   await app.inject({ url: '/health/live', remoteAddress: '192.0.2.7', headers: { 'x-forwarded-for': '192.0.2.1' } })
-  t.equal(lines().at(-1).remoteAddress, '192.0.2.7', 'others are not believed')
+  t.equal(lines().at(-1).remoteAddress, '192.0.2.7', 'other peers are not trusted')
 })
 
-t.test('the peer of a Unix socket is believed if TRUST_PROXY names unix:', async t => {
+t.test('the peer of a Unix socket is trusted if TRUST_PROXY contains unix:', async t => {
   t.equal(trustedProxies('unix:')(undefined), true)
   t.equal(trustedProxies('127.0.0.1')(undefined), false)
 })

@@ -2,14 +2,14 @@ import t from 'tap'
 import { answersError, answersPlant, buildService, create as send } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
-t.test('every spelling of application/json is taken', async t => {
+t.test('every spelling of application/json is accepted', async t => {
   const { create } = await buildService(t, forgetfulStore())
   for (const type of [
     'application/json', 'application/json; charset=utf-8', 'application/json;charset=UTF-8', 'Application/JSON', 'application/json ; charset="utf-8"', 'application/json;'
   ]) answersPlant(t, await create({ id: 1, name: 'x' }, { 'content-type': type }), { name: 'x' }, type)
 })
 
-t.test('what has no tag reaches the store without one, and what NewPlant does not name does not reach it', async t => {
+t.test('a plant without a tag reaches the store without one, and unknown fields do not reach it', async t => {
   const store = forgetfulStore()
   const { create } = await buildService(t, store)
   await create({ id: 1, name: 'x' })
@@ -17,13 +17,13 @@ t.test('what has no tag reaches the store without one, and what NewPlant does no
   t.strictSame(store.plants.map(plant => Object.entries(plant)), [[['id', 1n], ['name', 'x']], [['id', 2n], ['name', 'x'], ['tag', '']]])
 })
 
-t.test('a body of BODY_LIMIT bytes is taken, and one more is 413, 41301', async t => {
+t.test('a body of BODY_LIMIT bytes is accepted, and one more byte is 413, 41301', async t => {
   const { create } = await buildService(t, forgetfulStore(), { BODY_LIMIT: 100 })
   const body = (length: number) => `{"id":1,"name":"${'x'.repeat(length - 18)}"}`
   t.equal(body(100).length, 100)
   t.equal((await create(body(100))).statusCode, 200)
   answersError(t, await create(body(101)), 41301, /^The body is too large$/)
-  answersError(t, await create(`{"id":1,"name":"${'ü'.repeat(45)}"}`), 41301, /^The body is too large$/, 'it counts bytes')
+  answersError(t, await create(`{"id":1,"name":"${'ü'.repeat(45)}"}`), 41301, /^The body is too large$/, 'bytes count, not characters')
 })
 
 t.test('an unknown path is 404, 40401, with any body and media type', async t => {
@@ -34,7 +34,7 @@ t.test('an unknown path is 404, 40401, with any body and media type', async t =>
     answersError(t, await send(app, path, { id: 1, name: 'x' }), 40401, message, `POST ${path}`)
   }
   answersError(t, await send(app, '/plant', 'x', { 'content-type': 'text/plain', authorization: undefined }), 40401, message, 'another content type')
-  answersError(t, await send(app, '/plant', '{', { 'content-type': 'application/json' }), 40401, message, 'no JSON')
+  answersError(t, await send(app, '/plant', '{', { 'content-type': 'application/json' }), 40401, message, 'malformed JSON')
 })
 
 t.test('another method on /plants is 405, 40501, with Allow', async t => {
@@ -52,12 +52,12 @@ t.test('another method on /plants is 405, 40501, with Allow', async t => {
   answersError(t, await app.inject({ method: 'PUT', url: '/plants', payload: 'x', headers: { 'content-type': 'text/plain' } }), 40501, /only POST/, 'with a body')
 })
 
-t.test('POST /plants is found with a query, and percent-encoded', async t => {
+t.test('POST /plants is also found with a query or percent-encoded characters', async t => {
   const { app } = await buildService(t, forgetfulStore())
   for (const url of ['/plants?x=1', '/pl%61nts', '/plants?', '/plants#x']) answersPlant(t, await send(app, url, { id: 1, name: 'x' }), { name: 'x' }, url)
 })
 
-t.test('the service says so while it is up, and while it can take plants, without a token', async t => {
+t.test('the health routes report whether the service is up and whether it is ready, without a token', async t => {
   let fault: string | undefined
   const { app, health } = await buildService(t, {
     ...forgetfulStore(), ready: async () => { if (fault !== undefined) throw new Error(fault) }
@@ -81,10 +81,10 @@ t.test('the service says so while it is up, and while it can take plants, withou
   t.equal((await app.inject({ url: '/health/live' })).statusCode, 200)
 })
 
-t.test('a store without ready is ready; one whose ready never settles is not', async t => {
+t.test('a store without a ready method is ready; one whose ready method never settles is not', async t => {
   const silent = await buildService(t, { create: async () => 'stored' })
   t.equal((await silent.app.inject({ url: '/health/ready' })).statusCode, 200)
-  // The timeout of a check does not keep the process alive.
+  // The timer of a check does not keep the process alive.
   const alive = setInterval(() => {}, 1_000)
   t.teardown(() => clearInterval(alive))
   const hanging = await buildService(t, { create: async () => 'stored', ready: () => new Promise(() => {}) })

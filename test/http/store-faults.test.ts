@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type PlantStore } from '../../src/stores/plant-store.js'
 import { answersError, answersPlant, buildService, TOKEN } from '../support/http/service.js'
 
-const PLANT = { id: 1, name: 'a name that no log may hold', tag: 'a tag that no log may hold' }
+const PLANT = { id: 1, name: 'a name that no log may contain', tag: 'a tag that no log may contain' }
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 
@@ -18,11 +18,11 @@ function checkLog (t: Test, log: string[], level: number, statusCode: number, me
   t.equal(log.length, 1)
   const line = JSON.parse(log[0] as string)
   t.match(line, { level, statusCode, reqId: String, err: { message } })
-  t.notMatch(log[0], /no log may hold/)
+  t.notMatch(log[0], /no log may contain/)
   t.notOk(log.join().includes(TOKEN))
 }
 
-t.test('any other error of a store is 500, 50001, without inner detail; the log has it', async t => {
+t.test('any other error from a store is 500, 50001, without internal detail, which is logged', async t => {
   const faults: Record<string, PlantStore['create']> = {
     'a rejection': async () => { throw new TypeError('secret detail') },
     'a throw': () => { throw new TypeError('secret detail') },
@@ -42,7 +42,7 @@ t.test('any other error of a store is 500, 50001, without inner detail; the log 
   }
 })
 
-t.test('a store that throws no error is 500 too', async t => {
+t.test('a store that throws something other than an error is also 500', async t => {
   for (const thrown of [undefined, null, 'secret detail', 42]) {
     const { create } = await buildService(t, { create: async () => { throw thrown } })
     const response = await create(PLANT)
@@ -116,7 +116,7 @@ t.test('each create request has its own deadline', async t => {
   const deadlines: number[] = []
   const { create } = await buildService(t, {
     create: (plant, deadline) => {
-      t.ok(deadline > performance.now() && deadline <= performance.now() + STORE_TIMEOUT, 'STORE_TIMEOUT from now')
+      t.ok(deadline > performance.now() && deadline <= performance.now() + STORE_TIMEOUT, 'it is STORE_TIMEOUT from now')
       deadlines.push(deadline)
       return store.create(plant, deadline)
     }
@@ -127,8 +127,8 @@ t.test('each create request has its own deadline', async t => {
     t.equal((await create(PLANT)).statusCode, 504)
     expired.push(name)
     const deadline = deadlines[place] ?? 0
-    t.ok(deadline >= sent + STORE_TIMEOUT, 'no earlier than STORE_TIMEOUT after it was sent')
-    t.ok(performance.now() >= deadline - 1, 'and the response not before it')
+    t.ok(deadline >= sent + STORE_TIMEOUT, 'the deadline is not before STORE_TIMEOUT has passed')
+    t.ok(performance.now() >= deadline - 1, 'the response is not sent before the deadline')
   }
   const first = expires('first', 0)
   await sleep(700)
@@ -138,12 +138,12 @@ t.test('each create request has its own deadline', async t => {
   while (waiting.length < 3) await sleep(1)
   waiting[2]?.resolve('stored')
   answersPlant(t, await third, { name: PLANT.name, tag: PLANT.tag })
-  t.strictSame(expired, [], 'a response before the deadline of an earlier request')
+  t.strictSame(expired, [], 'a response may be sent before the deadlines of earlier requests')
   await Promise.all([first, second])
   t.strictSame(expired, ['first', 'second'])
 })
 
-t.test('one create request more than QUEUE_LIMIT is 503, 50301, with Retry-After, until there is room again', async t => {
+t.test('a create request beyond QUEUE_LIMIT is 503, 50301, with Retry-After, until there is room again', async t => {
   const { store, waiting } = waitingStore()
   const { create, log } = await buildService(t, store, { QUEUE_LIMIT: 2 })
   const first = create(PLANT)
@@ -151,7 +151,7 @@ t.test('one create request more than QUEUE_LIMIT is 503, 50301, with Retry-After
   const refused = await create(PLANT)
   answersError(t, refused, 50301, /^Too many create requests are pending; the plant is not stored: retry later$/)
   t.match(refused.headers['retry-after'], /^[1-9]\d*$/)
-  t.equal(waiting.length, 2, 'the store did not get it')
+  t.equal(waiting.length, 2, 'it does not reach the store')
   t.equal(log.length, 1)
 
   waiting[0]?.resolve('stored')
@@ -164,7 +164,7 @@ t.test('one create request more than QUEUE_LIMIT is 503, 50301, with Retry-After
   t.equal((await third).statusCode, 200)
 })
 
-t.test('a request counts as pending until the store settles it, also after its response', async t => {
+t.test('a request counts as pending until the store settles it, even after its response', async t => {
   const { store, waiting } = waitingStore()
   const { create } = await buildService(t, store, { QUEUE_LIMIT: 1, STORE_TIMEOUT: 700 })
   answersError(t, await create(PLANT), 50401, /^The plant may/)

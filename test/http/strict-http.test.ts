@@ -22,7 +22,7 @@ async function serve (t: Test, configuration = {}) {
 
 const requestLines = ['GET /health/live', 'GET /health/ready', 'GET /openapi.json', 'GET /nowhere', 'GET /%zz', 'PUT /plants', 'POST /plants']
 
-t.test('on every path two Host headers, an invalid one or none are 400, 40000', async t => {
+t.test('on every path, a repeated, invalid or missing Host header is 400, 40000', async t => {
   const { port, ids } = await serve(t)
   const wrong = [
     ['Host: a', 'Host: b'], ['Host: a', 'host: a'], ['Host: :80'], ['Host: a b'], ['Host: a/b'], ['Host: user@a'], ['Host: a:b'], ['Host: http://a'], ['Host: [::1'],
@@ -37,13 +37,13 @@ t.test('on every path two Host headers, an invalid one or none are 400, 40000', 
   t.strictSame(ids, [])
 })
 
-t.test('every valid Host is taken', async t => {
+t.test('every valid Host is accepted', async t => {
   const { port } = await serve(t)
   for (const host of ['', 'a', 'a.example', 'A.example.', 'a_b', 'a:80', 'a:', '127.0.0.1:3000', '[::1]', '[::1]:3000', '[::ffff:127.0.0.1]', '[v1.a:b]', 'a%20b', 'xn--bcher-kva.example', '1', "!$&'()*+,;=-._~"]) {
     t.match((await exchange(port, `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).answers, [{ status: 200 }], host)
   }
-  t.match((await exchange(port, 'GET /health/live HTTP/1.0\r\n\r\n')).answers, [{ status: 200 }], 'HTTP/1.0 without one')
-  t.match((await exchange(port, 'GET /health/live HTTP/1.0\r\nHost: a b\r\n\r\n')).answers, [{ status: 400 }], 'HTTP/1.0 with an invalid one')
+  t.match((await exchange(port, 'GET /health/live HTTP/1.0\r\n\r\n')).answers, [{ status: 200 }], 'HTTP/1.0 without Host')
+  t.match((await exchange(port, 'GET /health/live HTTP/1.0\r\nHost: a b\r\n\r\n')).answers, [{ status: 400 }], 'HTTP/1.0 with an invalid Host')
 })
 
 t.test('an HTTP version other than 1.0 and 1.1, or none, is 400, 40000', async t => {
@@ -52,13 +52,13 @@ t.test('an HTTP version other than 1.0 and 1.1, or none, is 400, 40000', async t
     for (const version of ['', ' HTTP/0.9', ' HTTP/1.2', ' HTTP/2.0', ' HTTP/2', ' HTTP/3.0', ' http/1.1', ' HTTP/11', ' ICE/1.1']) {
       const { answers, closed } = await exchange(port, [`${line}${version}`, 'Host: a', AUTHORIZATION, '', ''].join('\r\n'), { expected: Infinity })
       t.match(answers, [{ status: 400, body: /^{"error":40000,"message":".+"}$/ }], line + version)
-      t.ok(closed, 'and the connection is closed')
+      t.ok(closed, 'the connection is closed')
     }
   }
   t.strictSame(ids, [])
 })
 
-t.test('a request with Connection: Upgrade is the last of its connection', async t => {
+t.test('a request with Connection: Upgrade is the last one on its connection', async t => {
   const { port, ids } = await serve(t)
   const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
   for (const sent of [
@@ -70,7 +70,7 @@ t.test('a request with Connection: Upgrade is the last of its connection', async
     t.strictSame(answers.map(({ status, body, headers }) => [status, body, headers.connection]),
       [[200, '{"name":"plant 1"}', 'keep-alive'], [200, '{"name":"plant 2"}', 'close']])
     t.ok(closed)
-    // An unread body would keep it open for 5 s.
+    // An unread body would keep the connection open for 5 s.
     t.ok(took < 4_000, `in ${Math.round(took)} ms`)
     t.notOk(ids.includes(3n))
   }
@@ -83,7 +83,7 @@ t.test('a request with Connection: Upgrade is the last of its connection', async
   }
 })
 
-t.test('100 Continue is sent when the body is wanted, and not before a response that needs none of it', async t => {
+t.test('100 Continue is sent if the body is needed, and not before a response that does not need it', async t => {
   const { port, ids } = await serve(t, { BODY_LIMIT: 100, QUEUE_BYTES: 60 })
   const body = '{"id":1,"name":"x"}'
   const expect = async (...headers: string[]) => {

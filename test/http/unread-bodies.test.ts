@@ -25,7 +25,7 @@ async function serve (t: Test, configuration = {}) {
 }
 
 /**
- * Sends all of a request before it reads anything, as http.client of Python does; returns the response, or the error.
+ * Sends the whole request before reading anything, as Python's http.client does; returns the response or the error.
  */
 async function sendAll (port: number, request: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
@@ -48,10 +48,10 @@ const refused: Record<string, [status: number, request: string]> = {
   'another media type': [415, head(AUTHORIZATION, 'Content-Type: text/plain', length) + body],
   'an unknown path': [404, head(length).replace('/plants', '/plant') + body],
   'another method': [405, head(length).replace('POST', 'PUT') + body],
-  'no credentials, from a client that wants the connection closed': [401, head(JSON_TYPE, 'Content-Length: 60000', 'Connection: close') + body.slice(0, 60_000)]
+  'no credentials, with Connection: close': [401, head(JSON_TYPE, 'Content-Length: 60000', 'Connection: close') + body.slice(0, 60_000)]
 }
 
-t.test('a client that sends all of a refused body before it reads gets its response', async t => {
+t.test('a client that sends the whole body before reading gets the response of a refused request', async t => {
   const { port, store } = await serve(t)
   for (const [name, [status, request]] of Object.entries(refused)) {
     const responses = new Set<string>()
@@ -61,7 +61,7 @@ t.test('a client that sends all of a refused body before it reads gets its respo
   t.strictSame(store.plants, [])
 })
 
-t.test('so it does in a host', async t => {
+t.test('the same holds in a host', async t => {
   const app = host(t)
   await app.register(plantStore, { store: forgetfulStore(), tokens })
   const port = await listen(app)
@@ -71,9 +71,9 @@ t.test('so it does in a host', async t => {
   }
 })
 
-/** Writes chunks for as long as they are taken; returns how many megabytes were. */
+/** Writes chunks until the connection is closed; returns how many megabytes were accepted. */
 async function sendForever (port: number, request: string): Promise<number> {
-  // A client that keeps sending after the server has ended its side.
+  // The client keeps sending after the server has ended its side.
   const socket: Socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   socket.on('error', () => {}).resume().write(request)
   const closed = new Promise(resolve => { socket.once('close', resolve) })
@@ -90,15 +90,15 @@ t.test('an endless body is cut off', async t => {
     'no credentials': head(JSON_TYPE, 'Transfer-Encoding: chunked'),
     'over the limit': head(AUTHORIZATION, JSON_TYPE, 'Transfer-Encoding: chunked'),
     'an unknown path': head('Transfer-Encoding: chunked').replace('/plants', '/'),
-    'a request that takes no body': head('Transfer-Encoding: chunked').replace('POST /plants', 'GET /health/live'),
-    'no HTTP': 'hello\r\n\r\n'
+    'a request that needs no body': head('Transfer-Encoding: chunked').replace('POST /plants', 'GET /health/live'),
+    'not HTTP': 'hello\r\n\r\n'
   })) {
     const megabytes = await sendForever(port, request)
     t.ok(megabytes < 100, `${name}: after ${megabytes} MB`)
   }
 })
 
-t.test('a client that sends nothing more and does not close is cut off after 5 s of silence', async t => {
+t.test('a client that neither sends nor closes is cut off after 5 s', async t => {
   const { port } = await serve(t)
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   t.teardown(() => { socket.destroy() })
@@ -108,24 +108,24 @@ t.test('a client that sends nothing more and does not close is cut off after 5 s
   await sleep(2_000)
   socket.write('x')
   await sleep(500)
-  t.notOk(reset, 'after 2 s it is still read')
+  t.notOk(reset, 'after 2 s the server still reads')
   await sleep(6_500)
-  // The first finds the connection closed, the second gets a response.
+  // The first write reaches a closed connection, which answers with a reset; the second one then fails.
   for (let write = 0; write < 2; write++) {
     socket.write('x')
     await sleep(500)
   }
-  t.ok(reset, 'after 6.5 s of silence it is not')
+  t.ok(reset, 'after 6.5 s of silence it has closed the connection')
 })
 
-t.test('after a short unread body the connection stays open', async t => {
+t.test('the connection stays open after a short unread body', async t => {
   const { port, store } = await serve(t)
   const { answers } = await exchange(port, [head(JSON_TYPE, 'Content-Length: 60000'), 'x'.repeat(60_000) + GOOD], { expected: 2 })
   t.strictSame(answers.map(({ status }) => status), [401, 200])
   t.equal(store.plants.length, 1)
 })
 
-t.test('what comes behind a longer one, after the response, is not taken for a request', async t => {
+t.test('bytes after a longer unread body are not parsed as a request', async t => {
   const { port, store } = await serve(t)
   for (const [header, rest] of [['Transfer-Encoding: chunked', '0\r\n\r\n'], [length, body]] as const) {
     const connection = await RawConnection.open(t, port)

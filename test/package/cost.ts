@@ -1,6 +1,7 @@
 /**
- * What the plugin costs its host: `npm run compile && node build/test/package/cost.js [--rounds 5] [--seconds 3]`. Its
- * figures mean something on a machine that is quiet.
+ * Measures what the plugin costs its host; run it on an otherwise idle machine:
+ *
+ *   npm run compile && node build/test/package/cost.js [--rounds 5] [--seconds 3]
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +18,7 @@ const rounds = Number(values.rounds)
 const seconds = Number(values.seconds)
 const file = join(tmpdir(), `plant-store-cost-${process.pid}.db`)
 
-/** The time and memory of what a host does, once in a process of its own; `plant-store` is found by its name. */
+/** Measures time and memory of a host's code in a new process, where `plant-store` can be imported by its name. */
 function measured (before: string, what: string): Record<'ms' | 'cpu' | 'heap' | 'rss', number> {
   const code = `
     import fastify from 'fastify'
@@ -48,12 +49,12 @@ const imported = 'const { default: plantStore, sqlitePlantStore } = await import
 const started = 'const app = fastify(); app.get(\'/own\', async () => \'own\')'
 // The first Fastify of a process compiles its code: that is the host's own.
 const warm = 'await fastify().get(\'/own\', async () => \'own\').ready()'
-printCost('import, fastify being there', '', imported)
-printCost('a host\'s start without it', warm, `${started}; await app.ready()`)
-printCost('a host\'s start with it, a store of its own', `${warm}; ${imported}`, `${started}; app.register(plantStore, { store, tokens }); await app.ready()`)
-printCost('a host\'s start with it twice', `${warm}; ${imported}`,
+printCost('import, with fastify already loaded', '', imported)
+printCost('startup of a host without it', warm, `${started}; await app.ready()`)
+printCost('startup of a host with it, custom store', `${warm}; ${imported}`, `${started}; app.register(plantStore, { store, tokens }); await app.ready()`)
+printCost('startup of a host with it twice', `${warm}; ${imported}`,
   `${started}; app.register(plantStore, { prefix: '/a', store, tokens }); app.register(plantStore, { prefix: '/b', store, tokens }); await app.ready()`)
-printCost('a host\'s start with it, SQLite', `${warm}; ${imported}`,
+printCost('startup of a host with it, SQLite', `${warm}; ${imported}`,
   `${started}; app.register(plantStore, { store: sqlitePlantStore({ path: ${JSON.stringify(file)} }), tokens }); await app.ready()`)
 for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true })
 

@@ -34,7 +34,7 @@ function program (text: string): string {
 }
 
 /**
- * Writes a program as it would be compiled, into a folder of its own where `plant-store` is found; returns its path.
+ * Writes a program as compiled code into a new folder from which `plant-store` can be imported; returns its path.
  */
 function compiled (t: Test, code: string): string {
   const folder = join(compiledPackage, `readme-${process.pid}-${t.name.replace(/\W+/g, '-')}`)
@@ -50,12 +50,12 @@ function compiled (t: Test, code: string): string {
 }
 
 /**
- * Runs a program of a page in a process of its own: on a free port, with other places, and an `app` where it has none.
+ * Runs a program of a page in its own process, on a free port, with some texts replaced; adds an `app` if there is none.
  */
-async function hostOf (t: Test, code: string, places: Record<string, string> = {}) {
-  for (const [place, other] of Object.entries(places)) {
-    if (!code.includes(place)) throw new Error(`${place} is not in\n${code}`)
-    code = code.replace(place, other)
+async function hostOf (t: Test, code: string, replacements: Record<string, string> = {}) {
+  for (const [text, replacement] of Object.entries(replacements)) {
+    if (!code.includes(text)) throw new Error(`${text} is not in\n${code}`)
+    code = code.replace(text, replacement)
   }
   if (!code.includes('const app')) code = `import fastify from 'fastify'\n${code.replace(/^(?=app\.|class |const )/m, 'const app = fastify()\n')}`
   code = `${code.replace('await app.listen({ port: 3000 })', '')}\nconsole.log(await app.listen({ port: 0 }))`
@@ -75,7 +75,7 @@ const unknown = { authorization: 'Bearer somebody-elses-token' }
 
 t.jobs = 3
 
-t.test('the host of a few lines', async t => {
+t.test('the minimal host works', async t => {
   const path = join(t.testdir(), 'plants.db')
   t.ok(program('app.listen').includes('port: 3000'))
   const send = await hostOf(t, program('app.listen'), { 'plants.db': path })
@@ -84,20 +84,20 @@ t.test('the host of a few lines', async t => {
   t.strictSame(plantsInFile(path), new Map([[1n, { name: 'Ficus' }]]))
 })
 
-t.test('a host with accounts of its own', async t => {
+t.test('the host with its own accounts works', async t => {
   const send = await hostOf(t, program('accounts'), { 'plants.db': join(t.testdir(), 'plants.db') })
   t.strictSame(await send('/plants', ficus), stored)
   t.match(await send('/plants', ficus, unknown), [401, { error: 40102 }])
 })
 
-t.test('a host with MongoDB', async t => {
+t.test('the host with MongoDB works', async t => {
   const mongo = await ScriptedMongo.start(t)
   const send = await hostOf(t, program('mongoPlantStore({ client })'), { 'mongodb://127.0.0.1:27017/garden': mongo.urlOf('garden') })
   t.strictSame(await send('/plants', ficus), stored)
   t.strictSame(mongo.majority(), new Map([[1n, { name: 'Ficus' }]]))
 })
 
-t.test('a store of one\'s own', async t => {
+t.test('the custom store works', async t => {
   const send = await hostOf(t, program('class ListStore'))
   t.strictSame(await send('/plants', ficus), stored)
   t.strictSame(await send('/plants', ficus), stored)
@@ -105,7 +105,7 @@ t.test('a store of one\'s own', async t => {
 })
 
 for (const store of ['memoryPlantStore()', 'new ListStore()']) {
-  t.test(`the contract of stores, checked by node:test: ${store}`, async t => {
+  t.test(`the store contract runs with node:test: ${store}`, async t => {
     const own = program('class ListStore')
     const proof = `${own.slice(0, own.indexOf('app.register'))}\n${program('plantStoreContract').replace('memoryPlantStore()', store)}`
     const { stdout } = await run(process.execPath, '--test-reporter=tap', compiled(t, proof))
@@ -115,12 +115,12 @@ for (const store of ['memoryPlantStore()', 'new ListStore()']) {
   })
 }
 
-t.test('a test of an app, by node:test', async t => {
+t.test('the test of an app runs with node:test', async t => {
   const { stdout } = await run(process.execPath, '--test-reporter=tap', compiled(t, program('the app stores plants')))
   t.match(stdout, /^# pass 1$/m)
 })
 
-t.test('a listener on a channel', async t => {
+t.test('the subscriber to a channel works', async t => {
   const code = program('channels.batchEnd')
   const path = compiled(t, `${code}\nimport { sqlitePlantStore } from 'plant-store'
     const store = sqlitePlantStore({ path: ${JSON.stringify(join(t.testdir(), 'plants.db'))} })
@@ -130,7 +130,7 @@ t.test('a listener on a channel', async t => {
   t.match(stdout, /^1 plants in [\d.]+ ms\n$/)
 })
 
-t.test('a client that keeps all digits of an id, and retries', async t => {
+t.test('the client keeps all digits of an id, and retries', async t => {
   const answers = [503, 500, 'cut', 504, 200] as const
   const bodies: string[] = []
   const times: number[] = []
@@ -153,16 +153,16 @@ t.test('a client that keeps all digits of an id, and retries', async t => {
   t.equal(stdout, '200 {"name":"Monstera deliciosa"}\n')
   t.strictSame(bodies, answers.map(() => '{"id":9223372036854775807,"name":"Monstera deliciosa"}'))
   const [first = 0, second = 0] = times
-  t.ok(second - first > 990, 'it waits for as long as Retry-After says')
+  t.ok(second - first > 990, 'it waits as long as Retry-After says')
 })
 
-t.test('that client gives up after six tries, with the last response if there was one', async t => {
+t.test('the client gives up after six attempts, with the last response if there was one', async t => {
   let tries = 0
   const server = createServer((_request, response) => { response.writeHead(tries++ === 5 ? 500 : 504).end() }).listen(0, '127.0.0.1')
   t.teardown(() => { server.close() })
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  // fetch connects to no server at port 1.
+  // fetch refuses to connect to port 1.
   const path = compiled(t, `${program('async function createPlant')}
     const responses = await Promise.all([${port}, 1].map(port => createPlant('http://127.0.0.1:' + port, 'a-token', '{}')))
     console.log(responses[0].status, responses[1])`)
@@ -171,11 +171,11 @@ t.test('that client gives up after six tries, with the last response if there wa
   t.equal(tries, 6)
 })
 
-t.test('every program of the pages is one of these', async t => {
+t.test('every program of the pages is tested above', async t => {
   t.equal(programs.length, 10)
 })
 
-t.test('the README has 900 to 1,300 words, and every link of a page leads somewhere', async t => {
+t.test('the README has 900 to 1,300 words, and every link on a page has a target', async t => {
   const words = readme.split(/\s+/).length
   t.ok(words >= 900 && words <= 1_300, `${words} words`)
   const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...readdirSync(projectFile('docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)]
@@ -203,7 +203,7 @@ t.test('every command of the README exists', async t => {
   for (const [, script] of readme.matchAll(/`npm run ([a-z:]+)/g)) t.ok(Object.hasOwn(scripts, script as string), script as string)
 })
 
-t.test('the curl command stores a plant, and shows what the README says', async t => {
+t.test('the curl command stores a plant, and prints the response in the README', async t => {
   const { address, folder } = await startService(t)
   const answer = blocks.find(({ language }) => language === 'json')?.text.trim()
   const line = documented('README.md', 'curl -sS').replace('http://127.0.0.1:3000', address).replace('<ACCESS_TOKEN>', token)

@@ -6,18 +6,18 @@ const read = (path: string): string => readFileSync(projectFile(path), 'utf8')
 const filesIn = (folder: string, ending = ''): string[] =>
   readdirSync(projectFile(folder), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith(ending)).map(name => `${folder}/${name}`)
 
-/** Commands of CI, which may be those of a page to the letter. */
+/** The commands of CI, which may include those of a page literally. */
 const ci = ['package.json', ...filesIn('.ci'), ...filesIn('.github', '.yml')].map(read).join('\n').replace(/^ *#.*\n/gm, '')
-/** Commands that CI or a test takes from a page, by a text that they have. */
-const taken = [...[ci, ...filesIn('test', '.ts').map(read)].join('\n').matchAll(/documented[ (]'?([\w/]+\.md)'?,? '([^']+)'/g)]
+/** Commands that CI or a test extracts from a page, by a text they contain. */
+const extracted = [...[ci, ...filesIn('test', '.ts').map(read)].join('\n').matchAll(/documented[ (]'?([\w/]+\.md)'?,? '([^']+)'/g)]
   .map(([, page = '', text = '']) => ({ page, text }))
 
 const notRun = [
-  // It needs the registry: .ci/clone installs the packed package.
+  // Needs the registry; .ci/clone installs the packed package.
   'npm install plant-store',
-  // The pages say why not.
+  // The pages say why these are not run.
   'npx plant-store', 'kubectl exec deploy/…',
-  // It is part of the unit, which is run.
+  // Part of the unit, which is run.
   'node …/dist/service/main.js'
 ]
 const program = /^(?:chgrp|curl|docker|install|journalctl|kubectl|mongo\w+|node|npm|npx|openssl|runuser|sqlite3|sysctl|systemctl|user\w+) (?!\|)/
@@ -32,10 +32,10 @@ t.test('every command of the pages is run by CI or by a test', async t => {
     })
     const inline = [...prose.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code).filter(code => program.test(code))
     for (const command of [...blocks, ...inline.filter(code => !blocks.some(block => block.includes(code)))]) {
-      const isTaken = taken.some(({ page: from, text }) => from === page && command.includes(text))
+      const isExtracted = extracted.some(({ page: from, text }) => from === page && command.includes(text))
       const lines = command.trim().split('\n').map(line => line.replace(/ +#.*/, ''))
-      // .ci/benchmarks takes every line of a benchmark.
-      t.ok(isTaken || lines.every(line => ci.includes(line) || line.startsWith('npm run bench') || notRun.includes(line)), `${page}: ${command}`)
+      // .ci/benchmarks extracts every line that runs a benchmark.
+      t.ok(isExtracted || lines.every(line => ci.includes(line) || line.startsWith('npm run bench') || notRun.includes(line)), `${page}: ${command}`)
     }
   }
 })

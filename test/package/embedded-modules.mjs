@@ -1,4 +1,4 @@
-// Run in the package's folder: imports it by its name, makes a store, and prints every module that was loaded by then.
+// Imports the package by its name, creates a store, and prints every module loaded by then. Runs in a host's folder.
 import { createRequire, register } from 'node:module'
 import { MessageChannel } from 'node:worker_threads'
 

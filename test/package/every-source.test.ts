@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 
-/** They run when they are imported; the tests of the process and of the store start them. */
+/** These run when they are imported; other tests start them. */
 const entryPoints = ['http/compile-serializers.js', 'service/http/write-openapi.js', 'service/main.js', 'stores/sqlite/sqlite-worker.js']
 
-t.test('every source can be imported, and does nothing then; so that coverage sees those that no test uses', async t => {
+t.test('importing any source has no effect, and coverage includes sources that no other test imports', async t => {
   const src = new URL('../../src/', import.meta.url)
   const sources = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(path => path.endsWith('.js'))
   t.ok(sources.length > 20)
@@ -14,5 +14,5 @@ t.test('every source can be imported, and does nothing then; so that coverage se
     const exported = await import(new URL(source, src).href) as object
     t.type(exported, 'object', source)
   }
-  t.equal(process.getActiveResourcesInfo().length, before, 'no timer, no socket, no thread')
+  t.equal(process.getActiveResourcesInfo().length, before, 'no timer, socket or thread is left')
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { projectFile } from '../support/process/project.js'
 
-/** Phrases that read as a translation; a native writer would say what the second column says. */
+/** Phrases that read as a translation, each with a better wording. */
 const retired: [phrase: RegExp, instead: string][] = [
   [/surely (not )?stored|\bperhaps stored/i, 'stored, not stored, may have been stored'],
   [/\bis no (plant|2xx|b64token|json|http|int64|integer|utf-8)\b/i, 'is not a …'],
@@ -14,7 +14,7 @@ const retired: [phrase: RegExp, instead: string][] = [
   [/\bbelongs? into\b|\bwhere there is none\b/i, 'belongs in, if there is none'],
   [/\bmakes a failure of\b/i, 'turns that into a failure'],
   [/\bcreates (a second|that (wait|share)|are|share)\b|\ba create that\b/i, 'create requests, a pending request'],
-  [/\blongestEnd|lastInQueue|\bstoreOf\b|\bplaceOf\b|\bPace\.enough|#crowd\b/, 'the names of today'],
+  [/\blongestEnd|lastInQueue|\bstoreOf\b|\bplaceOf\b|\bPace\.enough|#crowd\b/, 'the current names'],
   [/\bpatience\b/i, 'a timeout with its unit'],
   [/\bto send the same plant again\b/i, 'retrying the same plant'],
   [/\bas well[.,;:)]/i, 'also, too'],

@@ -12,8 +12,7 @@ const manifest = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))
 const { PATH, HOME } = process.env
 const run = (cwd: string, ...command: string[]) => promisify(execFile)('env', bare({ PATH, HOME }, command), { cwd })
 
-// A copy of the sources, in which the package is packed as it would be for the registry, and a host in which it is
-// installed.
+// A copy of the sources, where the package is packed as for the registry, and a host, where it is installed.
 const work = mkdtempSync(join(tmpdir(), 'plant-store-package-'))
 const host = join(work, 'host')
 const installed = join(host, 'node_modules', 'plant-store')
@@ -22,7 +21,7 @@ async function packAndInstall (): Promise<void> {
   for (const file of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'docs', 'src']) {
     cpSync(projectFile(file), join(work, file), { recursive: true })
   }
-  // Where the host and its package find the dependencies, too.
+  // The host and the installed package also resolve their dependencies here.
   symlinkSync(projectFile('node_modules'), join(work, 'node_modules'))
   await run(work, 'npm', 'pack')
   mkdirSync(join(host, 'node_modules'), { recursive: true })
@@ -39,7 +38,7 @@ t.teardown(() => rmSync(work, { recursive: true }))
 t.before(packAndInstall)
 t.jobs = 4
 
-t.test('import and require give the plugin, the stores and the errors', async t => {
+t.test('import and require return the plugin, the stores and the errors', async t => {
   const names = [
     'ErrorSchema', 'NewPlantSchema', 'PlantNotStored', 'PlantPerhapsStored', 'PlantSchema', 'StoreUnusable', 'channels', 'default', 'errorCodes',
     'memoryPlantStore', 'mongoPlantStore', 'sqlitePlantStore'
@@ -65,11 +64,11 @@ t.test('nothing else can be imported', async t => {
   }
 })
 
-t.test('what only the server needs is not loaded when it is embedded', async t => {
+t.test('modules that only the server needs are not loaded when the plugin is embedded', async t => {
   cpSync(projectFile('test/package/embedded-modules.mjs'), join(host, 'embedded-modules.mjs'))
   const { stdout } = await run(host, process.execPath, 'embedded-modules.mjs')
   const modules = JSON.parse(stdout) as string[]
-  t.ok(modules.some(url => url.endsWith('/index.js')) && modules.some(url => url.endsWith('/bearer-auth/index.js')), 'it sees what is loaded')
+  t.ok(modules.some(url => url.endsWith('/index.js')) && modules.some(url => url.endsWith('/bearer-auth/index.js')), 'loaded modules are detected')
   t.strictSame(modules.filter(url => /\/(?:dist|src)\/service\//.test(url)), [])
   const used = ['@fastify/bearer-auth', '@sinclair/typebox', 'fast-json-stringify', 'secure-json-parse']
   for (const name of [...Object.keys(manifest.dependencies), 'fastify', 'mongodb', 'ajv']) {
@@ -77,7 +76,7 @@ t.test('what only the server needs is not loaded when it is embedded', async t =
   }
 })
 
-t.test('the package holds what is compiled, the types of what can be imported, and little else', async t => {
+t.test('the package contains the compiled code, the types of its exports, and little else', async t => {
   const files = readdirSync(installed, { recursive: true, withFileTypes: true, encoding: 'utf8' }).filter(entry => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))
   const sources = readdirSync(projectFile('src'), { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts')).map(file => file.slice(0, -3))
@@ -88,7 +87,7 @@ t.test('the package holds what is compiled, the types of what can be imported, a
   t.ok(size < 500_000, `${size} bytes`)
 })
 
-t.test('it imports nothing that it does not depend on', async t => {
+t.test('every imported package is a declared dependency', async t => {
   const code = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' }).filter(file => /\.c?js$/.test(file))
     .map(file => readFileSync(join(installed, 'dist', file), 'utf8')).join('\n')
   const imported = [...code.matchAll(/(?:^import |from |import\(|require\()['"]([^.'"][^'"]*)['"]/gm)].map(([, name = '']) => name)
@@ -98,11 +97,11 @@ t.test('it imports nothing that it does not depend on', async t => {
   t.strictSame([...new Set(imported)].filter(name => !Object.hasOwn(declared, name)), [])
 })
 
-t.test('what package.json points at is there, and the command works as npm installs it', async t => {
+t.test('every path in package.json exists, and the command works as npm installs it', async t => {
   const { exports, bin, sideEffects, engines } = manifest
   const paths: string[] = [...Object.values(exports['.']), ...Object.values(exports['./contract']), bin['plant-store'], ...sideEffects]
   for (const path of paths) t.ok(existsSync(join(installed, path)), path)
-  t.equal(engines.node, '^20.19.0 || ^22.12.0 || >=24.0.0', 'those that can require() an ES module')
+  t.equal(engines.node, '^20.19.0 || ^22.12.0 || >=24.0.0', 'the versions in which require() can load an ES module')
 
   const command = join(installed, bin['plant-store'])
   chmodSync(command, 0o755)

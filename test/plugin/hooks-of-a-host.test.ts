@@ -11,7 +11,7 @@ import { until } from '../support/until.js'
 
 const unusable = (what: string) => (): never => { throw new Error(`the host's ${what} was used`) }
 
-t.test('no parser, validator, serializer or limit of a host changes what a plant is', async t => {
+t.test('parsers, validators, serializers and limits of the host do not affect plants', async t => {
   const settings: Record<string, FastifyServerOptions> = {
     ajv: { ajv: { customOptions: { coerceTypes: 'array', removeAdditional: 'all', allErrors: true }, onCreate: unusable('onCreate') } },
     schemaController: {
@@ -34,7 +34,7 @@ t.test('no parser, validator, serializer or limit of a host changes what a plant
   }
   await t.test('set on the instance', async t => {
     const app = host(t)
-    app.setValidatorCompiler(() => () => ({ error: new Error('the host\'s validator refuses all') }))
+    app.setValidatorCompiler(() => () => ({ error: new Error('the host\'s validator refuses everything') }))
     app.setSerializerCompiler(() => () => '"the host\'s serializer"')
     app.setReplySerializer(() => '"the host\'s reply serializer"')
     app.setSchemaErrorFormatter(unusable('formatter'))
@@ -45,7 +45,7 @@ t.test('no parser, validator, serializer or limit of a host changes what a plant
     await app.register(plantStore, { prefix: '/v1', store: memoryPlantStore(), tokens })
     app.post('/own', async () => 'own')
     await keepsTheContract(t, app, '/v1/plants')
-    t.match((await app.inject({ method: 'POST', url: '/own', payload: {} })).statusCode, 500, 'the host\'s own routes have the host\'s')
+    t.match((await app.inject({ method: 'POST', url: '/own', payload: {} })).statusCode, 500, 'the host\'s own routes use them')
   })
   await t.test('an onRoute hook that writes to the route\'s schema', async t => {
     const app = host(t)
@@ -75,7 +75,7 @@ t.test('every hook of the host runs, once for each request and in order', async 
   t.strictSame(await seen(create(app, '/plants', PLANT, { authorization: undefined })), ['onRequest', 'onError', 'preSerialization', 'onSend', 'onResponse'])
 })
 
-t.test('what a hook of the host sends goes out as it sent it, and nothing is stored', async t => {
+t.test('a response sent by a hook of the host is not changed, and nothing is stored', async t => {
   for (const hook of ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const) {
     for (const status of [200, 400, 401, 403, 404, 413, 429, 500, 503, 504]) {
       const app = host(t)
@@ -90,7 +90,7 @@ t.test('what a hook of the host sends goes out as it sent it, and nothing is sto
   }
 })
 
-t.test('an error of a hook goes to the host\'s error handler, or to Fastify\'s', async t => {
+t.test('an error in a hook goes to the host\'s error handler, or to Fastify\'s', async t => {
   for (const hook of ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const) {
     for (const own of [true, false]) {
       const app = host(t)
@@ -116,7 +116,7 @@ t.test('the host\'s authentication in preHandler also applies', async t => {
   answersPlant(t, await create(app, '/plants', PLANT, { 'x-jwt': 'good' }), { name: 'Ficus' })
 })
 
-t.test('headers that a hook set are kept, also on a refusal', async t => {
+t.test('headers set by a hook are kept, even in the response to a refused request', async t => {
   const app = host(t)
   app.addHook('onRequest', async (_request, reply) => { reply.header('set-cookie', ['a=1', 'b=2']).header('x-host', '1') })
   app.addHook('onSend', async (_request, reply, payload) => {
@@ -138,10 +138,10 @@ t.test('a preSerialization hook may change the response, with or without a schem
   t.match((await create(app, '/plants', '{')).json(), { data: { error: 40002 } })
 })
 
-t.test('what was validated is stored, even if a later hook changes the body', async t => {
+t.test('the validated plant is stored, even if a later hook changes the body', async t => {
   const app = host(t)
   app.addHook('onRoute', route => {
-    // Behind any hook of the route, as @fastify/rate-limit puts its own.
+    // After the route's own hooks, where @fastify/rate-limit adds its own.
     route.preValidation = [route.preValidation ?? [], async (request: { body: unknown }) => {
       if (request.body !== undefined && request.body !== null) Object.assign(request.body, { tag: 'before validation' })
     }].flat()
@@ -156,7 +156,7 @@ t.test('what was validated is stored, even if a later hook changes the body', as
   t.strictSame([...store.plants.values()], [{ id: 1n, name: 'Ficus', tag: 'before validation' }])
 })
 
-t.test('a preValidation hook sees the parsed body; a preParsing hook may give another stream', async t => {
+t.test('a preValidation hook gets the parsed body; a preParsing hook may return another stream', async t => {
   const { Readable } = await import('node:stream')
   const app = host(t)
   const seen: unknown[] = []
@@ -172,7 +172,7 @@ t.test('a preValidation hook sees the parsed body; a preParsing hook may give an
   t.match((await create(app, '/plants', PLANT, { 'x-broken': '1' })).json(), { statusCode: 500, message: 'broken' })
 })
 
-t.test('a body arrives over a socket in parts, during a hook of the host, or with a hook that reads it too', async t => {
+t.test('a body over a socket may arrive in parts, during a hook of the host, or also be read by a hook', async t => {
   const app = host(t)
   const chunks: string[] = []
   const events: string[] = []
@@ -196,18 +196,18 @@ t.test('a body arrives over a socket in parts, during a hook of the host, or wit
     return answer.body
   }
   const length = `Content-Length: ${body.length}`
-  await t.test('it arrives with the head, after it, in parts, or before the hook has ended', async () => {
+  await t.test('it arrives with the headers, after them, in parts, or before a hook completes', async () => {
     await send(`${length}\r\n\r\n${body}`)
     await send(`${length}\r\n`, body)
     await send(`${length}\r\n`, body.slice(0, 9), body.slice(9))
     await send('Transfer-Encoding: chunked\r\n', `9\r\n${body.slice(0, 9)}\r\n`, `${(body.length - 9).toString(16)}\r\n${body.slice(9)}\r\n0\r\n\r\n`)
     await send(`X-Late: 1\r\n${length}\r\n`, body)
   })
-  await t.test('a hook listens to it too', async t => {
+  await t.test('a hook also listens to it', async t => {
     await send(`X-Tapped: 1\r\n${length}\r\n`, body.slice(0, 9), body.slice(9))
     t.strictSame(chunks, [body.slice(0, 9), body.slice(9)])
   })
-  await t.test('the request ends and closes', async t => {
+  await t.test('the request emits end and close', async t => {
     await send(`X-Observed: 1\r\n${length}\r\n`, body)
     t.strictSame(events, ['end', 'close'])
   })
@@ -293,7 +293,7 @@ t.test('the rest of the host is unaffected', async t => {
   app.get('/fails', async () => { throw new Error('the host\'s') })
   await app.ready()
   t.strictSame(app.supportedMethods, before)
-  t.strictSame((await app.inject({ method: 'POST', url: '/own', payload: { id: '12' } })).json(), { id: 12 }, 'parsed and coerced as ever')
+  t.strictSame((await app.inject({ method: 'POST', url: '/own', payload: { id: '12' } })).json(), { id: 12 }, 'parsed and coerced as before')
   t.match((await app.inject({ url: '/fails' })).json(), { statusCode: 500, message: 'the host\'s' })
   t.match((await app.inject({ url: '/nowhere' })).json(), { statusCode: 404 })
   t.notOk(app.hasRequestDecorator('plant'))

@@ -13,7 +13,7 @@ import { answersError, answersPlant, create, TOKEN } from '../support/http/servi
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
-const failing = (): PlantStore => ({ create: async () => { throw new Error('inner detail') } })
+const failing = (): PlantStore => ({ create: async () => { throw new Error('internal detail') } })
 
 t.test('the plugin keeps the contract in a plain host, by inject and over a socket', async t => {
   const app = host(t)
@@ -29,7 +29,7 @@ t.test('the plugin keeps the contract in a plain host, by inject and over a sock
   connection.socket.destroy()
 })
 
-t.test('it adds one route: all other methods and paths are the host\'s', async t => {
+t.test('the plugin adds one route: all other methods and paths belong to the host', async t => {
   const app = host(t)
   const routes: [url: string, method: unknown][] = []
   app.addHook('onRoute', ({ url, method }) => { routes.push([url, method]) })
@@ -39,14 +39,14 @@ t.test('it adds one route: all other methods and paths are the host\'s', async t
   app.get('/v1/plants', async () => ['the host\'s list'])
   app.post('/own', async ({ body }) => body)
   t.strictSame((await app.inject({ url: '/v1/plants' })).json(), ['the host\'s list'])
-  t.strictSame((await app.inject({ method: 'POST', url: '/own', payload: { own: true } })).json(), { own: true }, 'a body of its own is parsed')
+  t.strictSame((await app.inject({ method: 'POST', url: '/own', payload: { own: true } })).json(), { own: true }, 'the host still parses bodies')
   for (const [method, url] of [['PUT', '/v1/plants'], ['GET', '/v1/nowhere'], ['GET', '/nowhere']] as const) {
     t.equal((await app.inject({ method, url })).statusCode, 418, `${method} ${url}`)
   }
   await keepsTheContract(t, app, '/v1/plants')
 })
 
-t.test('every prefix that Fastify accepts is accepted, also with parameters', async t => {
+t.test('every prefix that Fastify accepts works, even with parameters', async t => {
   for (const [prefix, url] of [['/', '/plants'], ['v1', '/v1/plants'], ['/a/b', '/a/b/plants'], ['/v1/', '/v1/plants']] as const) {
     const app = host(t)
     await app.register(plantStore, { prefix, store: memoryPlantStore(), tokens })
@@ -58,7 +58,7 @@ t.test('every prefix that Fastify accepts is accepted, also with parameters', as
   answersError(t, await create(app, '/red/plants', PLANT, { authorization: 'Bearer token-of-green' }), 40102, /not accepted/)
 })
 
-t.test('any spelling of the path that the host\'s router accepts is accepted', async t => {
+t.test('any spelling of the path that the host\'s router accepts works', async t => {
   const app = host(t, {
     routerOptions: {
       caseSensitive: false,
@@ -73,7 +73,7 @@ t.test('any spelling of the path that the host\'s router accepts is accepted', a
   }
 })
 
-t.test('two registrations live side by side, each with its own store, tokens and limits', async t => {
+t.test('two registrations coexist, each with its own store, tokens and limits', async t => {
   const app = host(t)
   const [first, second] = [memoryPlantStore(), memoryPlantStore()]
   await app.register(plantStore, { prefix: '/a', store: first, tokens: ['the-first-token-of-all'], bodyLimit: 20 })
@@ -89,7 +89,7 @@ t.test('two registrations live side by side, each with its own store, tokens and
   t.strictSame([[...first.plants.keys()], [...second.plants.keys()]], [[1n], [2n]])
 })
 
-t.test('inside a plugin of the host that has a prefix of its own', async t => {
+t.test('the plugin works inside a plugin of the host that has its own prefix', async t => {
   const plants: FastifyPluginAsync<{ prefix: string }> = async (app, { prefix }) => {
     await app.register(plantStore, { prefix: `${prefix}/green`, store: memoryPlantStore(), tokens })
   }
@@ -98,7 +98,7 @@ t.test('inside a plugin of the host that has a prefix of its own', async t => {
   await keepsTheContract(t, app, '/outer/inner/inner/green/plants')
 })
 
-t.test('a host with @fastify/bearer-auth of its own keeps it', async t => {
+t.test('a host\'s own use of @fastify/bearer-auth is not affected', async t => {
   for (const addHook of [false, undefined]) {
     const app = host(t)
     await app.register(async scope => {
@@ -114,7 +114,7 @@ t.test('a host with @fastify/bearer-auth of its own keeps it', async t => {
   }
 })
 
-t.test('a host\'s registration of @fastify/bearer-auth is used, also in the very scope of the plugin', async t => {
+t.test('the plugin works in a scope in which the host has registered @fastify/bearer-auth', async t => {
   const app = host(t)
   await app.register(bearerAuth, { keys: ['the-token-of-the-host'], addHook: false })
   const inTheSameScope = Object.assign(plantStore.bind(undefined), { [Symbol.for('skip-override')]: true })
@@ -122,7 +122,7 @@ t.test('a host\'s registration of @fastify/bearer-auth is used, also in the very
   await keepsTheContract(t, app)
 })
 
-t.test('a token function sees the request as the host made it, with its decorations', async t => {
+t.test('a token function gets the request with the host\'s decorators', async t => {
   const app = host(t)
   app.decorateRequest('tenant', '')
   app.addHook('onRequest', async request => { request.setDecorator('tenant', request.headers['x-tenant']) })
@@ -131,16 +131,16 @@ t.test('a token function sees the request as the host made it, with its decorati
   answersError(t, await create(app, '/plants', PLANT, { 'x-tenant': 'red', authorization: 'Bearer token-of-green' }), 40102, /not accepted/)
 })
 
-t.test('faults go to the request\'s logger of the host, from its level on, without body or token', async t => {
+t.test('faults are logged by the host\'s request logger, at its level, without body or token', async t => {
   const lines: string[] = []
   const app = host(t, { logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
   await app.register(plantStore, { store: failing(), tokens })
-  const response = await create(app, '/plants', { id: 1, name: 'a name that no log may hold' })
+  const response = await create(app, '/plants', { id: 1, name: 'a name that no log may contain' })
   answersError(t, response, 50001, /^The service failed/)
   t.equal(response.headers['x-request-id'], 'req-1')
   t.equal(lines.length, 1)
-  t.match(JSON.parse(lines[0] as string), { level: 50, reqId: 'req-1', statusCode: 500, err: { message: 'inner detail' } })
-  t.notMatch(lines[0], /no log may hold/)
+  t.match(JSON.parse(lines[0] as string), { level: 50, reqId: 'req-1', statusCode: 500, err: { message: 'internal detail' } })
+  t.notMatch(lines[0], /no log may contain/)
   t.notOk(lines.join().includes(TOKEN))
 
   const logged: unknown[] = []
@@ -156,7 +156,7 @@ t.test('faults go to the request\'s logger of the host, from its level on, witho
   }
 })
 
-t.test('it opens and closes a store, unless the host has opened it', async t => {
+t.test('the plugin opens and closes a store, unless the host has opened it', async t => {
   const calls: string[] = []
   let isOpen = false
   const store: PlantStore = {
@@ -176,7 +176,7 @@ t.test('it opens and closes a store, unless the host has opened it', async t => 
   await second.register(plantStore, { store, tokens })
   await second.ready()
   await second.close()
-  t.strictSame(calls, ['opened', 'found open'], 'it is still the host\'s')
+  t.strictSame(calls, ['opened', 'found open'], 'a store opened by the host stays open')
 
   const third = host(t)
   await third.register(plantStore, { store: { create: store.create, open: async () => true }, tokens })
@@ -184,7 +184,7 @@ t.test('it opens and closes a store, unless the host has opened it', async t => 
   await t.resolves(third.close(), 'a store without close')
 })
 
-t.test('the embedded store; a request in flight when the host closes is stored and answered', async t => {
+t.test('with the embedded store, a request in flight while the host closes is stored and gets its response', async t => {
   const path = join(t.testdir(), 'plants.db')
   const app = host(t)
   await app.register(plantStore, { store: sqlitePlantStore({ path }), tokens })
@@ -200,7 +200,7 @@ t.test('the embedded store; a request in flight when the host closes is stored a
   t.strictSame(plantsInFile(path), new Map([[1n, { name: 'Ficus' }]]))
 })
 
-t.test('MongoDB with the host\'s own client, which stays open', async t => {
+t.test('with MongoDB, the host\'s own client is used and stays open', async t => {
   const mongo = await ScriptedMongo.start(t)
   const client = await new MongoClient(mongo.url).connect()
   t.teardown(() => client.close())
@@ -212,7 +212,7 @@ t.test('MongoDB with the host\'s own client, which stays open', async t => {
   t.equal((await client.db().command({ ping: 1 })).ok, 1)
 })
 
-t.test('wrong options stop the registration, and say what is allowed', async t => {
+t.test('invalid options reject the registration with a message that says what is allowed', async t => {
   for (const [options, message] of [
     [{}, /^plant-store: the option store must be a PlantStore/],
     [{ store: memoryPlantStore() }, /^plant-store: the option tokens must be a list/],
@@ -223,7 +223,7 @@ t.test('wrong options stop the registration, and say what is allowed', async t =
   await t.rejects(Promise.resolve(host(t).register(plantStore, { tokens, store: { ...failing(), open: async () => { throw new StoreUnusable('another program\'s') } } })), StoreUnusable)
 })
 
-t.test('the host\'s @fastify/swagger describes the route below its prefix, with the host\'s own security', async t => {
+t.test('the host\'s @fastify/swagger describes the route with its prefix and the host\'s own security', async t => {
   const app = host(t)
   await app.register(swagger, {
     openapi: {
@@ -241,13 +241,13 @@ t.test('the host\'s @fastify/swagger describes the route below its prefix, with 
   t.equal(post.summary, 'Creates a new plant in the store')
   t.strictSame(post.requestBody.content['application/json'].schema.required, ['id', 'name'])
   t.match(post.requestBody.content['application/json'].schema.properties.id, { type: 'integer', format: 'int64' })
-  t.strictSame(Object.keys(post.responses), ['200', '400', '401', '413', '415', '500', '503', '504'], 'what the plugin itself sends')
+  t.strictSame(Object.keys(post.responses), ['200', '400', '401', '413', '415', '500', '503', '504'], 'the statuses that the plugin itself sends')
   t.notOk('operationId' in post, 'an id would not be unique')
-  t.notOk('security' in post, 'it names no scheme of its own')
+  t.notOk('security' in post, 'it has no security scheme of its own')
   await keepsTheContract(t, app, '/b/plants')
 })
 
-t.test('subscribers of the channels observe each create request, with its outcome', async t => {
+t.test('the diagnostics channels report each create request and its outcome', async t => {
   const starts: unknown[] = []
   const ends: unknown[] = []
   const start = (message: unknown): void => { starts.push({ ...Object(message) }) }
@@ -271,7 +271,7 @@ t.test('subscribers of the channels observe each create request, with its outcom
   t.match(ends, ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'].map(outcome => ({ pending: 0, outcome })))
 })
 
-t.test('registering on another major version of Fastify fails with a clear message', async t => {
+t.test('the plugin declares its name and the supported versions of Fastify', async t => {
   t.match(Object.getOwnPropertyDescriptor(plantStore, Symbol.for('plugin-meta'))?.value, { name: 'plant-store', fastify: '>=5.6.0 <6' })
   const app = host(t)
   app.register(plantStore, { store: memoryPlantStore(), tokens })
@@ -279,7 +279,7 @@ t.test('registering on another major version of Fastify fails with a clear messa
   t.match(app.printPlugins(), /plant-store/)
 })
 
-t.test('the error codes are exported, each once', async t => {
+t.test('the exported error codes are unique', async t => {
   const numbers = Object.values(errorCodes).map(([, error]) => error)
   t.equal(new Set(numbers).size, numbers.length)
   for (const [status, error] of Object.values(errorCodes)) t.equal(Math.floor(error / 100), status)

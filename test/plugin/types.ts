@@ -16,7 +16,7 @@ import plantStore, {
 } from '../../src/index.js'
 import { plantStoreContract, type NewStorePlace, type StoreCheck } from '../../src/stores/contract.js'
 
-// What a typed host may write, and what it may not. It is compiled with the tests, and never run.
+// Code that a host in TypeScript may and may not contain. It is compiled with the tests, and never run.
 
 class OwnStore implements PlantStore {
   async create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
@@ -50,9 +50,9 @@ export const hosts = (): unknown[] => [
   fastify().register(plantStore, { ...options, bodyLimits: 1 }),
   // @ts-expect-error a limit is a number
   fastify().register(plantStore, { ...options, bodyLimit: '1' }),
-  // @ts-expect-error it is one of url, client, db and collection
+  // @ts-expect-error one of url, client, db and collection is required
   mongoPlantStore({}),
-  // @ts-expect-error a path is needed
+  // @ts-expect-error a path is required
   sqlitePlantStore({})
 ]
 
@@ -71,5 +71,5 @@ const checks: readonly StoreCheck[] = plantStoreContract
 export const checked: Promise<string | undefined>[] = checks.map(({ check }) => check(place))
 
 channels.batchEnd.subscribe(({ plants, milliseconds }) => [plants.toFixed(), milliseconds?.toFixed()])
-// @ts-expect-error its messages are of queues
+// @ts-expect-error a message of this channel has no plants
 channels.queue.subscribe(({ plants }) => plants)

@@ -11,7 +11,7 @@ import { RawConnection } from '../support/http/raw-connection.js'
 import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
-const TOKEN = 'a-token-that-no-log-may-hold'
+const TOKEN = 'a-token-that-no-log-may-contain'
 
 t.jobs = 2
 
@@ -39,7 +39,7 @@ t.test('on SIGTERM it answers pending requests, accepts no more, and exits with 
   const service = launch(t, { DATA_DIR: folder, ACCESS_TOKENS: TOKEN, NODE_ENV: 'production' })
   const { port } = new URL(await service.ready())
   t.notMatch(service.stdout, /curl/, 'in production there is no first screen')
-  const body = '{"id":7,"name":"a name that no log may hold"}'
+  const body = '{"id":7,"name":"a name that no log may contain"}'
   const connection = await RawConnection.open(t, Number(port))
   connection.write('POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', `Content-Length: ${body.length}`, 'Expect: 100-continue', '', '')
   t.equal((await connection.answer()).status, 100, 'the service has it')

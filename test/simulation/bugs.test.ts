@@ -6,7 +6,7 @@ import { bugs } from './bugs.js'
 
 const src = fileURLToPath(new URL('../../src', import.meta.url))
 
-t.test('each bug that the simulation has to find can be put into the program', async t => {
+t.test('each bug that the simulation must find still applies to the source', async t => {
   for (const { name, file, find, replace } of bugs) {
     const source = readFileSync(join(src, file), 'utf8')
     t.ok(source.includes(find), name)

@@ -1,4 +1,4 @@
-/** A mistake that somebody could make: a change of the compiled program that the simulation has to find. */
+/** A plausible mistake, as a change to the compiled program, which the simulation must find. */
 export interface Bug {
   name: string
   /** Below `src`. */
@@ -14,19 +14,19 @@ const sqlite = 'stores/sqlite/sqlite-client.js'
 
 export const bugs: readonly Bug[] = [
   {
-    name: 'a 200 that is too early: a write concern error is not looked at',
+    name: 'an early 200: a write concern error is ignored',
     file: mongo,
     find: 'const open = writeConcernError && new',
     replace: 'const open = undefined && new'
   },
   {
-    name: 'a 200 that is too early: the write does not wait for the majority',
+    name: 'an early 200: the write does not wait for the majority',
     file: mongo,
     find: "w: 'majority'",
     replace: 'w: 1'
   },
   {
-    name: 'a 200 that is too early: what is there already is read before the majority has it',
+    name: 'an early 200: an existing plant is read before it reaches the majority',
     file: mongo,
     find: "readConcern: 'majority'",
     replace: "readConcern: 'local'"
@@ -50,55 +50,55 @@ export const bugs: readonly Bug[] = [
     replace: 'ordered: true'
   },
   {
-    name: 'an open outcome turned into not stored: an error of the server without a label',
+    name: 'an uncertain outcome reported as not stored: a server error without a label',
     file: mongo,
     find: "error.errorLabels?.includes('NoWritesPerformed') === true",
     replace: 'true'
   },
   {
-    name: 'an open outcome turned into not stored: a command that was sent counts as not sent',
+    name: 'an uncertain outcome reported as not stored: a command that was sent counts as not sent',
     file: mongo,
     find: 'this.#sent?.add(command.comment)',
     replace: 'undefined'
   },
   {
-    name: 'an open outcome turned into not stored by a later try',
+    name: 'an uncertain outcome reported as not stored after a later attempt',
     file: batching,
     find: 'if (!(create.failure instanceof PlantPerhapsStored))',
     replace: 'if (true)'
   },
   {
-    name: 'an open outcome turned into not stored: the death of the thread',
+    name: 'an uncertain outcome reported as not stored: the thread died',
     file: sqlite,
     find: 'perhapsStored = this.#lastAnswer === undefined',
     replace: 'perhapsStored = false'
   },
   {
-    name: 'a forgotten retry: what failed by itself',
+    name: 'a missing retry of plants that failed on their own',
     file: retries,
     find: "this.#sendLater({ kind: 'queued', creates })",
     replace: 'undefined'
   },
   {
-    name: 'a lost sibling: one half after a split',
+    name: 'a lost half of a batch after a split',
     file: retries,
     find: 'this.#suspects.push(creates.slice(half))',
     replace: 'undefined'
   },
   {
-    name: 'suspects that wait on although a write has succeeded, and no timer',
+    name: 'suspects that keep waiting after a write has succeeded, without a timer',
     file: retries,
     find: "for (const creates of this.#suspects.splice(0))\n            this.#ready.push({ kind: 'apart', creates });",
     replace: ''
   },
   {
-    name: 'no pause between the tries',
+    name: 'no pause between attempts',
     file: retries,
     find: 'return backoff * (0.5 + this.#random() / 2)',
     replace: 'return 0'
   },
   {
-    name: 'close that does not wait for what is in flight',
+    name: 'a close that does not wait for writes in flight',
     file: batching,
     find: 'if (!this.#isIdle)\n            await',
     replace: 'if (!this.#isIdle) void'
@@ -116,25 +116,25 @@ export const bugs: readonly Bug[] = [
     replace: 'if (false)'
   },
   {
-    name: 'a dropped deadline: one that is removed takes its neighbours along',
+    name: 'a dropped deadline: removing one also removes its neighbors',
     file: 'http/deadlines.js',
     find: 'previous.next = next',
     replace: 'previous.next = undefined'
   },
   {
-    name: 'a deadline that has passed is removed once more',
+    name: 'a deadline removed again after it has passed',
     file: 'http/create-plant.js',
     find: 'if (create.expired)\n            return',
     replace: ''
   },
   {
-    name: 'places in the queue that are not given back',
+    name: 'queue places that are not released',
     file: 'http/create-plant.js',
     find: 'queue.pending--',
     replace: 'undefined'
   },
   {
-    name: 'results of the thread out of step with the plants',
+    name: 'results of the thread assigned to the wrong plants',
     file: sqlite,
     find: 'outcomes?.[i] ?? 0',
     replace: 'outcomes?.[i + 1] ?? 0'

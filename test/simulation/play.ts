@@ -21,20 +21,20 @@ interface Request {
   readonly name: string
   readonly at: number
   status: Status | undefined
-  /** Sent after all faults were over. */
+  /** Whether it was sent after recovery. */
   readonly isLater: boolean
 }
 
 /**
- * How long after the last fault a store has to have stored what is still pending: the longest back-off, and some tries.
+ * The time after the last fault in which all pending plants must be stored: the longest back-off, and some attempts.
  */
 const RECOVERY_MS = 3_000
 /** A response may be as late as a timer. */
 const TIMER_MS = 2
 
 /**
- * Plays a story with the real handler, deadlines, batching and writer on a simulated store, and holds each response
- * against what it promises.
+ * Plays a story with the real handler, deadlines, batching and writer on a simulated store, and checks each response
+ * against the contract.
  * @returns the first contradiction; undefined if there is none
  */
 export async function play (story: Story, log?: (line: string) => void): Promise<string | undefined> {
@@ -99,22 +99,22 @@ export async function play (story: Story, log?: (line: string) => void): Promise
         acknowledged.set(id, name)
         break
       case 400:
-        if ([undefined, name].includes(simulated.durable(BigInt(id)))) contradict(`400 for ${plant}, but nobody else has the id`)
+        if ([undefined, name].includes(simulated.durable(BigInt(id)))) contradict(`400 for ${plant}, but no other plant has the id`)
         break
       case 500: return contradict(`500 for ${plant}: ${String((payload as ApiError).cause)}`)
       default: if (!isExcused(request, payload)) contradict(`${status} for ${plant}, for no reason`)
     }
   }
 
-  /** Whether a 503 or 504 has a reason: a fault that was not over long before. */
+  /** Whether a 503 or 504 has a reason, such as a recent fault. */
   function isExcused ({ id, at, status, isLater }: Request, payload: unknown): boolean {
     const cause = payload instanceof ApiError ? payload.cause : undefined
-    // With a try of it in flight, nothing is known at its deadline.
+    // At the deadline, the outcome of an attempt in flight is unknown.
     if (status === 504 && !simulated.isUncertain && simulated.faultsInFlight === 0) return false
     if (status === 503 && cause === undefined) return unanswered >= queueLimit || (simulated.isUncertain && !isLater)
     if (isLater) return false
     if (isClosing || story.poison.includes(id)) return true
-    // The others are found by halving, which takes a while.
+    // The other plants are stored after repeated halving, which takes a while.
     if (story.poison.length > 0 && storeTimeout < RECOVERY_MS) return true
     if (simulated.hasRefused && (status === 504 || isPermanent(cause))) return true
     if (simulated.faultsInFlight > 0 || (simulated instanceof SimulatedMongo && simulated.isLagging)) return true
@@ -150,7 +150,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     else simulated.catchUp()
   }
 
-  // What comes at one time comes in one turn of the event loop.
+  // All steps of one time are taken in one turn of the event loop.
   for (const at of new Set(story.steps.map(step => step.at))) {
     clock.setTimeout(() => story.steps.filter(step => step.at === at).forEach(take), at)
   }
@@ -168,7 +168,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   if (contradiction !== undefined) return contradiction
 
   simulated.heal()
-  // Longer than any command is late.
+  // Longer than any command is delayed.
   await pass(storeTimeout + 13_000)
   if (isClosing && !isClosed) contradict('close never resolves')
   if (queue.pending !== 0 || queue.bytes !== 0) contradict(`${queue.pending} requests of ${queue.bytes} bytes are still pending`)
@@ -180,7 +180,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   }
   if (contradiction !== undefined) return contradiction
 
-  // All is well: the same plants again.
+  // After recovery, the same plants are sent again.
   if (isClosed) ({ store, queue, handler } = open())
   isClosing = false
   isClosed = false
@@ -194,7 +194,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   if (!isClosed) contradict('close never resolves after recovery')
   if (simulated instanceof SimulatedMongo) simulated.rollBack()
   for (const [id, name] of acknowledged) {
-    if (simulated.durable(BigInt(id)) !== name) contradict(`${id} ${name} was acknowledged, and is lost`)
+    if (simulated.durable(BigInt(id)) !== name) contradict(`${id} ${name} was acknowledged, but is lost`)
   }
   return contradiction
 }

@@ -1,4 +1,4 @@
-/** Numbers that are the same for the same seed (mulberry32). */
+/** A sequence of numbers that depends only on the seed (mulberry32). */
 export class Random {
   #state: number
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = Math.imul(seed, 0x9E3779B1) ^ 0x85EBCA6B
   }
 
-  /** From 0 up to 1, as `Math.random`. */
+  /** From 0 (included) to 1 (excluded), like `Math.random`. */
   readonly next = (): number => {
     this.#state = (this.#state + 0x6D2B79F5) | 0
     let bits = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
@@ -14,7 +14,7 @@ export class Random {
     return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32
   }
 
-  /** An integer from 0 up to this. */
+  /** An integer from 0 (included) to `limit` (excluded). */
   below (limit: number): number {
     return Math.floor(this.next() * limit)
   }

@@ -5,10 +5,10 @@ import { parseArgs } from 'node:util'
 import { play } from './play.js'
 import { storyOf, type Story } from './story.js'
 
-/** Stories that are played at once, so that each turn of the real event loop serves all of them. */
+/** The number of stories played concurrently, so that each turn of the real event loop serves all of them. */
 const LANES = 64
 
-/** A story that is contradicted, made as short as it can be. */
+/** A story with a contradiction, made as short as possible. */
 export interface Finding {
   seed: number
   contradiction: string
@@ -18,8 +18,8 @@ export interface Finding {
 }
 
 /**
- * Plays the stories of so many seeds.
- * @returns the first one that is contradicted; undefined if none is
+ * Plays the stories of `count` seeds, beginning with `first`.
+ * @returns the first contradiction; undefined if there is none
  */
 export async function simulate (
   first: number, count: number, onProgress?: (played: number) => void
@@ -40,7 +40,7 @@ export async function simulate (
   return found === undefined ? undefined : await shrink(found)
 }
 
-/** Leaves out all steps without which there still is a contradiction. */
+/** Removes all steps that the contradiction does not need. */
 async function shrink (story: Story): Promise<Finding> {
   for (let size = Math.ceil(story.steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     for (let at = story.steps.length - size; at >= 0; at -= size) {
@@ -53,13 +53,13 @@ async function shrink (story: Story): Promise<Finding> {
   return { seed: story.seed, contradiction, story, lines }
 }
 
-/** A finding for people. */
+/** A finding as readable text. */
 export function describeFinding ({ seed, contradiction, story, lines }: Finding): string {
   const { steps, ...rest } = story
   return [`seed ${seed}: ${contradiction}`, JSON.stringify(rest), ...steps.map(step => `  ${JSON.stringify(step)}`), 'what happened:', ...lines].join('\n')
 }
 
-/** Divides the stories among so many processes; returns the exit code of the first that fails, else 0. */
+/** Divides the stories among several processes; returns the exit code of the first that fails, or 0. */
 async function simulateInProcesses (first: number, count: number, processes: number): Promise<number> {
   const share = Math.ceil(count / processes)
   const codes = await Promise.all(Array.from({ length: processes }, async (_, place) => {

@@ -28,8 +28,8 @@ class DriverError extends Error {
 const REFUSED = [13, 121]
 
 /**
- * MongoDB and its driver, as far as the writer uses them: a replica set whose writes can be lost until the majority has
- * them.
+ * MongoDB and its driver, as far as the writer uses them: a replica set whose writes can be lost until they reach the
+ * majority.
  */
 export class SimulatedMongo extends SimulatedStore {
   readonly #listeners = new Set<(event: CommandStarted) => void>()
@@ -68,7 +68,7 @@ export class SimulatedMongo extends SimulatedStore {
     })
   }
 
-  /** Loses the writes that the majority does not have. Their clients get an error, or only a closed connection. */
+  /** Loses the writes that have not reached the majority. Their clients get an error, or only a closed connection. */
   rollBack (): void {
     this.isUncertain = true
     this.lastFault = this.clock.now()
@@ -107,13 +107,13 @@ export class SimulatedMongo extends SimulatedStore {
     const ends = fault === undefined ? () => {} : this.faultBegins()
     return new Promise<object>((resolve, reject) => {
       signal.addEventListener('abort', () => {
-        // Also without a fault: it took longer than the create had time.
+        // Even without a fault, it took longer than the request had time.
         if (fault?.kind !== 'unsent') this.isUncertain = true
         reject(signal.reason)
       }, { once: true })
       if (fault?.kind === 'unsent') return this.#failUnsent(fault, reject)
       for (const listener of this.#listeners) listener({ commandName: 'insert', command: { comment } })
-      this.#carryOut(command, fault, resolve, reject)
+      this.#run(command, fault, resolve, reject)
     }).finally(() => {
       ends()
       this.writesInFlight--
@@ -121,20 +121,20 @@ export class SimulatedMongo extends SimulatedStore {
     })
   }
 
-  #carryOut (
+  #run (
     command: InsertCommand, fault: Fault | undefined, resolve: (reply: object) => void, reject: (error: Error) => void
   ): void {
     const { documents } = command
-    const arrives = this.#latency()
+    const latency = this.#latency()
     if (fault?.kind === 'lost') {
       this.isUncertain = true
       const { late, closedAfter } = fault
-      if (late !== undefined) this.#after(arrives + late, () => this.#execute(command, undefined, () => {}))
+      if (late !== undefined) this.#after(latency + late, () => this.#execute(command, undefined, () => {}))
       this.#fail(reject, closedAfter, 'MongoNetworkError', 'connection closed')
       return
     }
     if (fault?.kind === 'slow' || this.#isLagging) this.isUncertain = true
-    this.#after(arrives + (fault?.kind === 'slow' ? fault.after : 0), () => {
+    this.#after(latency + (fault?.kind === 'slow' ? fault.after : 0), () => {
       if (this.isPoisoned(documents.map(({ _id }) => _id))) {
         return this.#after(this.#latency(), () => reject(serverError(2, ['NoWritesPerformed'])))
       }
@@ -161,12 +161,12 @@ export class SimulatedMongo extends SimulatedStore {
   }
 
   /**
-   * @param settle called once the majority has what was stored, or it is lost; at once if nothing was
-   * @param atOnce called at once, with this
+   * @param settle called once the stored documents have reached the majority or are lost; immediately if there are none
+   * @param early whether the documents are durable, to call `settle` immediately with it
    */
   #execute (
     { documents, ordered }: InsertCommand, fault: Fault | undefined,
-    settle: (errors: WriteError[], isDurable: boolean) => void, atOnce?: { durable: boolean }
+    settle: (errors: WriteError[], isDurable: boolean) => void, early?: { durable: boolean }
   ): void {
     const errors: WriteError[] = []
     const stored: PlantDocument[] = []
@@ -187,10 +187,10 @@ export class SimulatedMongo extends SimulatedStore {
       if (ordered && errors.length > 0) break
     }
     if (stored.length === 0) return settle(errors, true)
-    if (atOnce !== undefined) settle(errors, atOnce.durable)
+    if (early !== undefined) settle(errors, early.durable)
     const commit: Commit = {
       documents: stored,
-      settle: isDurable => { if (atOnce === undefined) settle(errors, isDurable) }
+      settle: isDurable => { if (early === undefined) settle(errors, isDurable) }
     }
     this.#commits.push(commit)
     if (!this.#isLagging) this.#after(this.#latency(), () => { if (!this.#isLagging) this.#commit(commit) })
@@ -199,7 +199,7 @@ export class SimulatedMongo extends SimulatedStore {
   #commit (commit: Commit): void {
     const place = this.#commits.indexOf(commit)
     if (place >= 0) this.#commits.splice(place, 1)
-    // Lost in the meantime, perhaps, and stored again by another.
+    // They may have been lost in the meantime, and stored again by another request.
     for (const { _id, name } of commit.documents) {
       const plant = this.plants.get(_id)
       if (plant?.name === name) plant.isDurable = true
@@ -230,7 +230,7 @@ export class SimulatedMongo extends SimulatedStore {
     }).finally(ends)
   }
 
-  /** Fails after so many milliseconds, or when the driver waits no longer. */
+  /** Fails after a number of milliseconds, or when the driver times out. */
   #fail (reject: (error: Error) => void, after: number | undefined, name: string, message: string): void {
     if (after === undefined) this.#after(this.story.storeTimeout / 2, () => reject(new DriverError('MongoNetworkTimeoutError', 'connection timed out')))
     else this.#after(after, () => reject(new DriverError(name, message)))

@@ -63,7 +63,7 @@ export class SimulatedSqlite extends SimulatedStore {
   }
 }
 
-/** As a worker thread: takes one request after the other, and answers in order. */
+/** Like a worker thread, processes one request after the other. */
 class SimulatedThread extends EventEmitter {
   readonly #sqlite: SimulatedSqlite
   readonly #requests: SqliteRequest[] = []

@@ -4,22 +4,23 @@ import type { Fault, Step, Story } from './story.js'
 
 type FaultStep = Extract<Step, { do: 'fault' }>
 
-/** What both simulated stores have: plants that are there, faults to come, and a memory of what happened. */
+/** The common parts of both simulated stores: the plants, the faults to come, and a record of what happened. */
 export class SimulatedStore {
-  /** All that is there, by id; what is not durable can be lost. */
+  /** The stored plants by id; those that are not durable can be lost. */
   readonly plants = new Map<bigint, { name: string, isDurable: boolean }>()
-  /** All that was ever there, if only for a moment: `id name`. */
+  /** Each plant that was ever stored, even if it was lost again, as `id name`. */
   readonly everStored = new Set<string>()
-  /** Whether anything has happened that leaves an outcome open. */
+  /** Whether anything has happened that leaves an outcome uncertain. */
   isUncertain = false
-  /** Whether a plant was refused for good. */
+  /** Whether a plant was refused permanently. */
   hasRefused = false
-  /** When a fault last had an effect, and how many have one now. */
+  /** When a fault last had an effect. */
   lastFault = 0
+  /** The number of faults that have an effect now. */
   faultsInFlight = 0
   writes = 0
   writesInFlight = 0
-  /** What the store was asked and how that ended, if somebody wants to know. */
+  /** Optionally records each command and its result. */
   log: ((line: string) => void) | undefined
   readonly #faults: FaultStep[] = []
   #poison: readonly number[]
@@ -28,7 +29,7 @@ export class SimulatedStore {
     this.#poison = story.poison
   }
 
-  /** The plant that nothing can take away. */
+  /** The name of a plant that cannot be lost any more. */
   durable (id: bigint): string | undefined {
     const plant = this.plants.get(id)
     return plant?.isDurable === true ? plant.name : undefined
@@ -38,7 +39,7 @@ export class SimulatedStore {
     this.#faults.push({ ...step })
   }
 
-  /** The fault that the next command of this kind meets. */
+  /** Takes the fault for the next command of a kind. */
   protected takeFault (to: FaultStep['to']): Fault | undefined {
     const step = this.#faults.find(fault => fault.to === to && fault.times > 0)
     if (step === undefined) return undefined
@@ -46,7 +47,7 @@ export class SimulatedStore {
     return step.fault
   }
 
-  /** All is well again. */
+  /** Ends all faults. */
   heal (): void {
     this.#faults.splice(0)
     this.#poison = []
@@ -59,7 +60,7 @@ export class SimulatedStore {
     return true
   }
 
-  /** A fault may keep plants from being stored from its start to its end. */
+  /** Records the start of a fault; returns a function that records its end. */
   protected faultBegins (): () => void {
     this.faultsInFlight++
     let isOver = false

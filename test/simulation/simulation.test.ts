@@ -6,7 +6,7 @@ import { bare } from '../support/process/bare.js'
 // In a process of its own: tap follows every promise, which makes them five times as slow.
 const simulation = fileURLToPath(new URL('simulate.js', import.meta.url))
 
-t.test('ten thousand stories of a store that fails: every response keeps its promise', async t => {
+t.test('in ten thousand stories of a failing store, every response is truthful', async t => {
   const output = await new Promise<string>(resolve => {
     execFile('env', bare({}, [process.execPath, simulation, '--count', '10000']), (_error, stdout) => resolve(stdout))
   })

@@ -1,31 +1,31 @@
 import { Random } from './random.js'
 
-/** What goes wrong with one command or request of the store. Milliseconds count from when the store asks. */
+/** A fault of one command or request of the store. Milliseconds count from the time it is sent. */
 export type Fault =
   /** MongoDB: the command never leaves the process. */
   | { kind: 'unsent', error: 'selection' | 'silent' | 'checkout' | 'handshake' | 'connection', after: number }
-  /** MongoDB: the command leaves; it is executed `late` or never, and no answer comes back. */
+  /** MongoDB: the command is sent; it is executed after `late` milliseconds or never, and no reply arrives. */
   | { kind: 'lost', late: number | undefined, closedAfter: number | undefined }
-  /** MongoDB: the command is answered with an error. */
+  /** MongoDB: the reply is an error. */
   | { kind: 'error', code: number, labels: string[], stores: boolean }
-  /** MongoDB: every `every`th document is answered with an error. */
+  /** MongoDB: one of `every` documents gets a write error. */
   | { kind: 'write errors', code: number, every: number, stores: boolean }
   /** MongoDB: executed, but not known to be on the majority. */
   | { kind: 'write concern error', code: number }
-  /** SQLite: the thread dies with the request. */
+  /** SQLite: the thread dies during the request. */
   | { kind: 'dies', stores: boolean }
   /** SQLite: the request fails. */
   | { kind: 'fails', perhaps: boolean, stores: boolean, permanent: boolean }
   /** SQLite: the thread does not start. */
   | { kind: 'no thread' }
-  /** Either: the right answer, late. */
+  /** Both: the reply is delayed. */
   | { kind: 'slow', after: number }
 
 export type Step = { at: number } & (
   | { do: 'create', id: number, name: string }
-  /** The next commands of this kind meet the fault. */
+  /** The next `times` commands of this kind have the fault. */
   | { do: 'fault', to: 'write' | 'read' | 'connect', fault: Fault, times: number }
-  /** MongoDB: what is not on the majority is lost; the secondaries hear of nothing, or again. */
+  /** MongoDB: writes that have not reached the majority are lost; replication stops, or resumes. */
   | { do: 'roll back' | 'lag' | 'catch up' }
   | { do: 'close' }
 )
@@ -35,9 +35,9 @@ export interface Story {
   store: 'MongoDB' | 'SQLite'
   storeTimeout: number
   queueLimit: number
-  /** No write that has one of these ids with it succeeds; nothing of it is stored. */
+  /** A write that includes one of these ids fails as a whole. */
   poison: number[]
-  /** MongoDB: the store's own client, which has to connect first. */
+  /** MongoDB: the store has its own client, which must connect first. */
   ownClient: boolean
   /** MongoDB: the client monitors its commands. */
   monitors: boolean
@@ -59,7 +59,7 @@ export function storyOf (seed: number): Story {
     if (calm || sort < 0.55) {
       for (let count = random.pick(1, 1, 2, 3, 8); count > 0; count--) {
         const id = 1 + random.below(ids)
-        // Mostly a plant of its own, sometimes one that was created before.
+        // Mostly a new plant, sometimes one that was created before.
         steps.push({ at, do: 'create', id, name: random.chance(0.3) ? 'fern' : random.chance(0.5) ? 'ivy' : `plant ${steps.length}` })
       }
     } else if (sort < 0.96) {

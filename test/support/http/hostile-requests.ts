@@ -1,15 +1,15 @@
 import { TOKEN } from './service.js'
 
-/** A mark in every body, so that a log that contains one is detected. */
-export const MARK = 'a-name-that-no-log-may-hold'
+/** A marker in every body, so that a log that contains a body is detected. */
+export const MARK = 'a-name-that-no-log-may-contain'
 const PLANT = JSON.stringify({ id: 1, name: MARK })
-const NO_PLANT = JSON.stringify({ id: '1', name: MARK })
+const INVALID_PLANT = JSON.stringify({ id: '1', name: MARK })
 
-/** What is sent on a connection, and the answers to it. */
+/** The bytes sent on a connection, and the expected responses. */
 export interface HostileRequest {
   name: string
   sent: string | Buffer | (string | Buffer)[]
-  /** Status and error code of each answer, in order; the code is 0 if the answer is not an error. */
+  /** The status and error number of each response, in order; the number is 0 if the response is not an error. */
   answers: (readonly [status: number, error: number])[]
   /** Whether the server must close the connection afterwards. */
   closes?: boolean
@@ -29,9 +29,9 @@ const STORED = [200, 0] as const
 const MALFORMED = [400, 40000] as const
 const NO_CREDENTIALS = [401, 40101] as const
 const UNKNOWN_TOKEN = [401, 40102] as const
-const NO_PATH = [404, 40401] as const
-const NO_METHOD = [405, 40501] as const
-const NO_MEDIA_TYPE = [415, 41501] as const
+const UNKNOWN_PATH = [404, 40401] as const
+const OTHER_METHOD = [405, 40501] as const
+const OTHER_MEDIA_TYPE = [415, 41501] as const
 
 /** A valid `POST /plants`, apart from the given parts; a header can be given any number of times. */
 export function post ({
@@ -45,13 +45,13 @@ const chunked = ['Transfer-Encoding: chunked']
 const PLANT_IN_CHUNKS = `${PLANT.length.toString(16)}\r\n${PLANT}\r\n0\r\n\r\n`
 const authorized = (value: string) => post({ authorization: [`Authorization: ${value}`] })
 
-/** Media types that are not JSON, or cannot be parsed: never a way around the validation. */
+/** Media types that are not JSON, or cannot be parsed; they must not bypass validation. */
 const refusedTypes = [
   'text/plain', 'application/jsonx', 'application/json-patch+json', 'application/jso', 'application', 'application/', '/json', 'json', '*/*', 'application/*',
   'application/json, text/plain', 'application/json,application/json', 'text/plain, application/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=application/json',
   'text/plain; application/json', 'application/json/json', 'application/ json', 'application /json', '"application/json"', 'application/json\u00a0', 'x-application/json', ''
 ]
-/** JSON, however it is written (RFC 9110, section 8.3.1). */
+/** Spellings of application/json (RFC 9110, section 8.3.1). */
 const acceptedTypes = [
   'application/json', 'Application/JSON', 'APPLICATION/JSON', 'application/json; charset=utf-8', 'application/json;charset=UTF-8', 'application/json ; charset=utf-8',
   'application/json;charset="utf-8"', ' application/json ', '\tapplication/json\t', 'application/json; a=b; c="d;e"'
@@ -64,62 +64,62 @@ export const doubtfulTypes = [
 ]
 
 const paths: [target: string, answer: readonly [number, number]][] = [
-  ['//plants', NO_PATH], ['/plants/', NO_PATH], ['/./plants', NO_PATH], ['/x/../plants', NO_PATH], ['/PLANTS', NO_PATH], ['/Plants', NO_PATH], ['/plants;x', NO_PATH], ['/plants%00', NO_PATH],
-  ['/plants%2f', NO_PATH], ['/%2fplants', NO_PATH], ['/%2Fplants', NO_PATH], ['/plants%20', NO_PATH], ['/plants.json', NO_PATH], ['/plants%', NO_PATH], ['/%zz', NO_PATH], ['/plants%ff', NO_PATH], ['/', NO_PATH], ['/..%2fplants', NO_PATH],
-  ['/health/../plants', NO_PATH], ['/health/ready%2f..%2f..%2fplants', NO_PATH], ['/plants\\', NO_PATH], ['/plants/1', NO_PATH], ['/plants%0d%0aX:%20y', NO_PATH]
+  ['//plants', UNKNOWN_PATH], ['/plants/', UNKNOWN_PATH], ['/./plants', UNKNOWN_PATH], ['/x/../plants', UNKNOWN_PATH], ['/PLANTS', UNKNOWN_PATH], ['/Plants', UNKNOWN_PATH], ['/plants;x', UNKNOWN_PATH], ['/plants%00', UNKNOWN_PATH],
+  ['/plants%2f', UNKNOWN_PATH], ['/%2fplants', UNKNOWN_PATH], ['/%2Fplants', UNKNOWN_PATH], ['/plants%20', UNKNOWN_PATH], ['/plants.json', UNKNOWN_PATH], ['/plants%', UNKNOWN_PATH], ['/%zz', UNKNOWN_PATH], ['/plants%ff', UNKNOWN_PATH], ['/', UNKNOWN_PATH], ['/..%2fplants', UNKNOWN_PATH],
+  ['/health/../plants', UNKNOWN_PATH], ['/health/ready%2f..%2f..%2fplants', UNKNOWN_PATH], ['/plants\\', UNKNOWN_PATH], ['/plants/1', UNKNOWN_PATH], ['/plants%0d%0aX:%20y', UNKNOWN_PATH]
 ]
 
 export const hostileRequests: HostileRequest[] = [
-  { name: 'a good request', sent: post(), answers: [STORED] },
+  { name: 'a valid request', sent: post(), answers: [STORED] },
 
   // Content types.
-  ...refusedTypes.map(type => ({ name: `Content-Type: ${JSON.stringify(type)}`, sent: post({ type: [`Content-Type: ${type}`] }), answers: [NO_MEDIA_TYPE] })),
+  ...refusedTypes.map(type => ({ name: `Content-Type: ${JSON.stringify(type)}`, sent: post({ type: [`Content-Type: ${type}`] }), answers: [OTHER_MEDIA_TYPE] })),
   ...acceptedTypes.map(type => ({ name: `Content-Type: ${JSON.stringify(type)}`, sent: post({ type: [`Content-Type:${type}`] }), answers: [STORED] })),
-  ...acceptedTypes.map(type => ({ name: `Content-Type: ${JSON.stringify(type)}, and no plant`, sent: post({ type: [`Content-Type:${type}`], body: NO_PLANT }), answers: [[400, 40003] as const] })),
-  { name: 'no Content-Type', sent: post({ type: [] }), answers: [NO_MEDIA_TYPE] },
-  { name: 'chunks without Content-Type', sent: post({ type: [], length: chunked, body: PLANT_IN_CHUNKS }), answers: [NO_MEDIA_TYPE] },
+  ...acceptedTypes.map(type => ({ name: `Content-Type: ${JSON.stringify(type)}, and an invalid plant`, sent: post({ type: [`Content-Type:${type}`], body: INVALID_PLANT }), answers: [[400, 40003] as const] })),
+  { name: 'no Content-Type', sent: post({ type: [] }), answers: [OTHER_MEDIA_TYPE] },
+  { name: 'chunks without Content-Type', sent: post({ type: [], length: chunked, body: PLANT_IN_CHUNKS }), answers: [OTHER_MEDIA_TYPE] },
   { name: 'Content-Type twice', sent: post({ type: ['Content-Type: application/json', 'Content-Type: text/plain'] }), answers: [MALFORMED] },
   { name: 'Content-Type twice, the same', sent: post({ type: ['Content-Type: application/json', 'content-type: application/json'] }), answers: [MALFORMED] },
-  { name: 'Content-Encoding: gzip', sent: post({ more: ['Content-Encoding: gzip'] }), answers: [NO_MEDIA_TYPE] },
-  { name: 'Content-Encoding: identity', sent: post({ more: ['Content-Encoding: identity'] }), answers: [NO_MEDIA_TYPE] },
+  { name: 'Content-Encoding: gzip', sent: post({ more: ['Content-Encoding: gzip'] }), answers: [OTHER_MEDIA_TYPE] },
+  { name: 'Content-Encoding: identity', sent: post({ more: ['Content-Encoding: identity'] }), answers: [OTHER_MEDIA_TYPE] },
 
   // Headers that must not be repeated.
   { name: 'Host twice', sent: post({ host: ['Host: a.example', 'Host: b.example'] }), answers: [MALFORMED] },
   { name: 'Host twice, the same', sent: post({ host: ['Host: a.example', 'host: a.example'] }), answers: [MALFORMED] },
   { name: 'no Host', sent: post({ host: [] }), answers: [MALFORMED] },
-  { name: 'Authorization twice, the good one first', sent: post({ authorization: [`Authorization: Bearer ${TOKEN}`, 'Authorization: Bearer another-token-than-that'] }), answers: [NO_CREDENTIALS] },
-  { name: 'Authorization twice, the good one last', sent: post({ authorization: ['Authorization: Basic YTpi', `AUTHORIZATION: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
+  { name: 'Authorization twice, the valid one first', sent: post({ authorization: [`Authorization: Bearer ${TOKEN}`, 'Authorization: Bearer another-token-than-that'] }), answers: [NO_CREDENTIALS] },
+  { name: 'Authorization twice, the valid one last', sent: post({ authorization: ['Authorization: Basic YTpi', `AUTHORIZATION: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
   { name: 'Authorization twice, the same', sent: post({ authorization: [`Authorization: Bearer ${TOKEN}`, `Authorization: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
   { name: 'Content-Length twice, different', sent: post({ length: [`Content-Length: ${PLANT.length}`, 'Content-Length: 1'] }), answers: [MALFORMED], closes: true },
   { name: 'Content-Length twice, the same', sent: post({ length: [`Content-Length: ${PLANT.length}`, `Content-Length: ${PLANT.length}`] }), answers: [MALFORMED], closes: true },
 
-  { name: 'other headers of the same length as those', sent: post({ more: ['X-ab: 1', 'X-Twelve-abc: 1', 'X-Thirteen-ab: 1'].flatMap(header => [header, header]) }), answers: [STORED] },
+  { name: 'other repeated headers, with names of the same lengths', sent: post({ more: ['X-ab: 1', 'X-Twelve-abc: 1', 'X-Thirteen-ab: 1'].flatMap(header => [header, header]) }), answers: [STORED] },
 
   // Framing: request smuggling, where a proxy sees one request and the service two.
   { name: 'Content-Length and Transfer-Encoding', sent: post({ more: chunked, body: PLANT_IN_CHUNKS }), answers: [MALFORMED], closes: true },
-  { name: 'Transfer-Encoding and Content-Length, with a request behind the last chunk', sent: post({ length: ['Transfer-Encoding: chunked', 'Content-Length: 4'], body: `0\r\n\r\n${post()}` }), answers: [MALFORMED], closes: true },
+  { name: 'Transfer-Encoding and Content-Length, with a request after the last chunk', sent: post({ length: ['Transfer-Encoding: chunked', 'Content-Length: 4'], body: `0\r\n\r\n${post()}` }), answers: [MALFORMED], closes: true },
   ...['Transfer-Encoding: identity', 'Transfer-Encoding: gzip, identity', 'Transfer-Encoding: chunked, identity', 'Transfer-Encoding: chunked, chunked', 'Transfer-Encoding: xchunked', 'Transfer-Encoding : chunked', 'Transfer-Encoding: \x0bchunked', 'X: y\r\n Transfer-Encoding: chunked'].map(header => (
     { name: `${JSON.stringify(header)} beside a Content-Length`, sent: post({ more: [header], body: PLANT_IN_CHUNKS }), answers: [MALFORMED], closes: true }
   )),
   { name: 'chunks', sent: post({ length: chunked, body: PLANT_IN_CHUNKS }), answers: [STORED] },
   { name: 'chunks of one byte each', sent: post({ length: chunked, body: `${[...PLANT].map(byte => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n` }), answers: [STORED] },
   { name: 'chunks with an extension and a trailer', sent: post({ length: chunked, body: `${PLANT.length.toString(16)};a=b\r\n${PLANT}\r\n0\r\nAuthorization: Bearer x\r\n\r\n` }), answers: [STORED] },
-  { name: 'a chunk size that is no number', sent: post({ length: chunked, body: `0x${PLANT.length.toString(16)}\r\n${PLANT}\r\n0\r\n\r\n` }), answers: [MALFORMED], closes: true },
+  { name: 'a chunk size with the prefix 0x', sent: post({ length: chunked, body: `0x${PLANT.length.toString(16)}\r\n${PLANT}\r\n0\r\n\r\n` }), answers: [MALFORMED], closes: true },
   { name: 'a chunk size of letters', sent: post({ length: chunked, body: 'zz\r\n' }), answers: [MALFORMED], closes: true },
   { name: 'a chunk size of 2^64', sent: post({ length: chunked, body: `ffffffffffffffff1\r\n${PLANT}\r\n0\r\n\r\n` }), answers: [MALFORMED], closes: true },
   { name: 'a chunk that is longer than its size', sent: post({ length: chunked, body: `5\r\n${PLANT}\r\n0\r\n\r\n` }), answers: [MALFORMED], closes: true },
-  { name: 'a chunk with LF alone', sent: post({ length: chunked, body: `${PLANT.length.toString(16)}\n${PLANT}\n0\n\n` }), answers: [MALFORMED], closes: true },
-  { name: 'no chunk at all', sent: post({ length: chunked, body: '0\r\n\r\n' }), answers: [[400, 40001]] },
+  { name: 'chunks with LF only', sent: post({ length: chunked, body: `${PLANT.length.toString(16)}\n${PLANT}\n0\n\n` }), answers: [MALFORMED], closes: true },
+  { name: 'an empty chunked body', sent: post({ length: chunked, body: '0\r\n\r\n' }), answers: [[400, 40001]] },
   ...['-1', '+5', '0x10', '1e2', '5 5', '5,5', '99999999999999999999', 'a'].map(length => (
     { name: `Content-Length: ${length}`, sent: post({ length: [`Content-Length: ${length}`] }), answers: [MALFORMED], closes: true }
   )),
-  { name: 'a body over the limit, as its Content-Length says', sent: post({ length: ['Content-Length: 1048577'] }), answers: [[413, 41301]] },
+  { name: 'a body over the limit, by its Content-Length', sent: post({ length: ['Content-Length: 1048577'] }), answers: [[413, 41301]] },
   { name: 'a body over the limit, in chunks', sent: post({ length: chunked, body: `${(1_048_577).toString(16)}\r\n${' '.repeat(1_048_577)}\r\n0\r\n\r\n` }), answers: [[413, 41301]] },
   { name: 'Content-Length: 0', sent: post({ body: '' }), answers: [[400, 40001]] },
   { name: 'neither Content-Length nor Transfer-Encoding', sent: post({ length: [], body: '' }), answers: [[400, 40001]] },
-  { name: 'LF alone', sent: post().replaceAll('\r\n', '\n'), answers: [MALFORMED], closes: true },
-  { name: 'LF alone in one header', sent: post({ more: ['X: y\nTransfer-Encoding: chunked'] }), answers: [MALFORMED], closes: true },
-  { name: 'CR alone in a header', sent: post({ more: ['X: y\rZ: a'] }), answers: [MALFORMED], closes: true },
+  { name: 'LF only', sent: post().replaceAll('\r\n', '\n'), answers: [MALFORMED], closes: true },
+  { name: 'LF only, in one header', sent: post({ more: ['X: y\nTransfer-Encoding: chunked'] }), answers: [MALFORMED], closes: true },
+  { name: 'CR only, in a header', sent: post({ more: ['X: y\rZ: a'] }), answers: [MALFORMED], closes: true },
   { name: 'NUL in a header', sent: post({ more: ['X: y\0'] }), answers: [MALFORMED], closes: true },
   { name: 'a space before the colon', sent: post({ authorization: [`Authorization : Bearer ${TOKEN}`] }), answers: [MALFORMED], closes: true },
   { name: 'a header without a colon', sent: post({ more: ['broken'] }), answers: [MALFORMED], closes: true },
@@ -133,33 +133,33 @@ export const hostileRequests: HostileRequest[] = [
   { name: '10,000 headers', sent: post({ more: Array.from({ length: 10_000 }, () => 'a:b') }), answers: [[431, 43101]], closes: true },
 
   // Protocols.
-  { name: 'no HTTP', sent: 'hello\r\n\r\n', answers: [MALFORMED], closes: true },
-  { name: 'a TLS greeting', sent: Buffer.from('160301020001000100', 'hex'), answers: [MALFORMED], closes: true },
+  { name: 'not HTTP', sent: 'hello\r\n\r\n', answers: [MALFORMED], closes: true },
+  { name: 'a TLS handshake', sent: Buffer.from('160301020001000100', 'hex'), answers: [MALFORMED], closes: true },
   { name: 'HTTP/0.9', sent: 'POST /plants\r\n\r\n', answers: [MALFORMED], closes: true },
-  { name: 'HTTP/2 without asking', sent: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', answers: [MALFORMED], closes: true },
+  { name: 'HTTP/2 with prior knowledge', sent: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', answers: [MALFORMED], closes: true },
   { name: 'HTTP/3.0', sent: post({ line: 'POST /plants HTTP/3.0' }), answers: [MALFORMED], closes: true },
   { name: 'HTTP/1.0', sent: post({ line: 'POST /plants HTTP/1.0', host: [] }), answers: [STORED], closes: true },
   { name: 'HTTP/1.0 with a body and no length', sent: post({ line: 'POST /plants HTTP/1.0', length: [] }), answers: [[400, 40001]], closes: true },
   { name: 'an unknown method', sent: post({ line: 'PLANT /plants HTTP/1.1' }), answers: [MALFORMED], closes: true },
   { name: 'a method in lower case', sent: post({ line: 'post /plants HTTP/1.1' }), answers: [MALFORMED], closes: true },
-  { name: 'a method with a tab behind it', sent: post({ line: 'POST\t/plants HTTP/1.1' }), answers: [MALFORMED], closes: true },
+  { name: 'a method followed by a tab', sent: post({ line: 'POST\t/plants HTTP/1.1' }), answers: [MALFORMED], closes: true },
   ...['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'].map(method => (
-    { name: `${method} /plants without credentials`, sent: `${method} /plants HTTP/1.1\r\nHost: a\r\n\r\n`, answers: [NO_METHOD] }
+    { name: `${method} /plants without credentials`, sent: `${method} /plants HTTP/1.1\r\nHost: a\r\n\r\n`, answers: [OTHER_METHOD] }
   )),
   { name: 'CONNECT', sent: 'CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n', answers: [], closes: true },
-  { name: 'X-HTTP-Method-Override', sent: post({ line: 'GET /plants HTTP/1.1', more: ['X-HTTP-Method-Override: POST'] }), answers: [NO_METHOD] },
+  { name: 'X-HTTP-Method-Override', sent: post({ line: 'GET /plants HTTP/1.1', more: ['X-HTTP-Method-Override: POST'] }), answers: [OTHER_METHOD] },
   { name: 'Upgrade: h2c', sent: post({ more: ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'] }), answers: [STORED], closes: true },
   { name: 'Upgrade: websocket without credentials', sent: post({ authorization: [], more: ['Connection: Upgrade', 'Upgrade: websocket'] }), answers: [NO_CREDENTIALS], closes: true },
   { name: 'Expect: 100-continue', sent: [post({ more: ['Expect: 100-continue'], body: PLANT }).slice(0, -PLANT.length), PLANT], answers: [[100, 0], STORED] },
   { name: 'Expect: 100-continue without credentials', sent: [post({ authorization: [], more: ['Expect: 100-continue'] }).slice(0, -PLANT.length), PLANT], answers: [NO_CREDENTIALS], closes: true },
   { name: 'another Expect', sent: post({ more: ['Expect: 200-ok'] }), answers: [STORED] },
-  { name: 'two requests at once', sent: post() + post(), answers: [STORED, STORED] },
-  { name: 'twenty requests at once', sent: post().repeat(20), answers: Array.from({ length: 20 }, () => STORED) },
-  { name: 'a good request, then one without credentials', sent: post() + post({ authorization: [] }), answers: [STORED, NO_CREDENTIALS] },
-  { name: 'one without credentials, then a good one', sent: post({ authorization: [] }) + post(), answers: [NO_CREDENTIALS, STORED] },
-  { name: 'a good request, then no HTTP', sent: [post(), 'hello\r\n\r\n'], answers: [STORED, MALFORMED], closes: true },
+  { name: 'two pipelined requests', sent: post() + post(), answers: [STORED, STORED] },
+  { name: 'twenty pipelined requests', sent: post().repeat(20), answers: Array.from({ length: 20 }, () => STORED) },
+  { name: 'a valid request, then one without credentials', sent: post() + post({ authorization: [] }), answers: [STORED, NO_CREDENTIALS] },
+  { name: 'a request without credentials, then a valid one', sent: post({ authorization: [] }) + post(), answers: [NO_CREDENTIALS, STORED] },
+  { name: 'a valid request, then invalid HTTP', sent: [post(), 'hello\r\n\r\n'], answers: [STORED, MALFORMED], closes: true },
   {
-    name: 'bodies that are refused, then a good request',
+    name: 'refused bodies, then a valid request',
     sent: ['', '{', '{}', '[]', PLANT].map(body => post({ body })).join(''),
     answers: [[400, 40001], [400, 40002], [400, 40003], [400, 40003], STORED]
   },
@@ -174,12 +174,12 @@ export const hostileRequests: HostileRequest[] = [
     { name: `POST ${target}`, sent: post({ line: `POST ${target} HTTP/1.1` }), answers: [STORED] }
   ]),
   { name: 'an absolute target without credentials', sent: post({ line: 'POST http://plants.example/plants HTTP/1.1', authorization: [] }), answers: [NO_CREDENTIALS] },
-  { name: 'an absolute target, which RFC 9112 (section 3.2.2) wants accepted', sent: post({ line: 'POST http://plants.example/plants HTTP/1.1' }), answers: [STORED] },
+  { name: 'an absolute target, which must be accepted (RFC 9112, section 3.2.2)', sent: post({ line: 'POST http://plants.example/plants HTTP/1.1' }), answers: [STORED] },
   { name: 'a target without a slash', sent: post({ line: 'POST plants HTTP/1.1' }), answers: [MALFORMED], closes: true },
-  { name: 'the target *', sent: post({ line: 'POST * HTTP/1.1' }), answers: [NO_PATH] },
+  { name: 'the target *', sent: post({ line: 'POST * HTTP/1.1' }), answers: [UNKNOWN_PATH] },
   { name: 'a fragment', sent: post({ line: 'POST /plants#x HTTP/1.1', authorization: [] }), answers: [NO_CREDENTIALS] },
   { name: 'a space in the target', sent: post({ line: 'POST /plants /x HTTP/1.1' }), answers: [MALFORMED], closes: true },
-  { name: 'a byte that is no ASCII in the target', sent: Buffer.from(post({ line: 'POST /plants\xff HTTP/1.1' }), 'latin1'), answers: [MALFORMED], closes: true },
+  { name: 'a non-ASCII byte in the target', sent: Buffer.from(post({ line: 'POST /plants\xff HTTP/1.1' }), 'latin1'), answers: [MALFORMED], closes: true },
 
   // Credentials.
   { name: 'no Authorization', sent: post({ authorization: [] }), answers: [NO_CREDENTIALS] },
@@ -192,13 +192,13 @@ export const hostileRequests: HostileRequest[] = [
   ...[`bearer ${TOKEN}`, `BEARER ${TOKEN}`, `bEaReR ${TOKEN}`, `Bearer ${TOKEN}  `, `  Bearer ${TOKEN}`].map(value => (
     { name: `Authorization: ${JSON.stringify(value)}`, sent: authorized(value), answers: [STORED] }
   )),
-  { name: 'no Authorization, and a body that never comes', sent: post({ authorization: [], length: ['Content-Length: 1000'], body: '' }), answers: [NO_CREDENTIALS] },
-  { name: 'an unknown token, and a body that never comes', sent: post({ authorization: ['Authorization: Bearer an-unknown-token'], length: ['Content-Length: 1000'], body: '' }), answers: [UNKNOWN_TOKEN] },
+  { name: 'no Authorization, and a body that never arrives', sent: post({ authorization: [], length: ['Content-Length: 1000'], body: '' }), answers: [NO_CREDENTIALS] },
+  { name: 'an unknown token, and a body that never arrives', sent: post({ authorization: ['Authorization: Bearer an-unknown-token'], length: ['Content-Length: 1000'], body: '' }), answers: [UNKNOWN_TOKEN] },
   { name: 'the token in the query', sent: post({ line: `POST /plants?access_token=${TOKEN} HTTP/1.1`, authorization: [] }), answers: [NO_CREDENTIALS] },
   { name: 'the token in the body', sent: post({ authorization: [], body: JSON.stringify({ id: 1, name: MARK, access_token: TOKEN }) }), answers: [NO_CREDENTIALS] },
   { name: 'the token in a cookie', sent: post({ authorization: [`Cookie: access_token=${TOKEN}`] }), answers: [NO_CREDENTIALS] },
   { name: 'the token in Proxy-Authorization', sent: post({ authorization: [`Proxy-Authorization: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
-  { name: 'an underscore in the header\'s name', sent: post({ authorization: [`Authorization_: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
+  { name: 'an underscore in the header name', sent: post({ authorization: [`Authorization_: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
   { name: 'bad credentials and a body that is not JSON', sent: post({ authorization: ['Authorization: Bearer wrong-token'], body: '{' }), answers: [UNKNOWN_TOKEN] },
 
   // Bodies.
@@ -212,12 +212,12 @@ export const hostileRequests: HostileRequest[] = [
     { name: `the id ${id}`, sent: post({ body: `{"id":${id},"name":"${MARK}"}` }), answers: [STORED] }
   )),
   { name: 'the last of duplicate keys counts', sent: post({ body: `{"id":"x","name":1,"id":1,"name":"${MARK}"}` }), answers: [STORED] },
-  { name: 'the last of duplicate keys counts, where it is no id', sent: post({ body: `{"id":1,"name":"${MARK}","id":1.5}` }), answers: [[400, 40003]] },
+  { name: 'the last of duplicate keys counts, even if it is invalid', sent: post({ body: `{"id":1,"name":"${MARK}","id":1.5}` }), answers: [[400, 40003]] },
   { name: 'operators of MongoDB', sent: post({ body: '{"id":{"$gt":0},"name":{"$ne":null}}' }), answers: [[400, 40003]] },
-  { name: 'fields that no plant has', sent: post({ body: JSON.stringify({ id: 1, name: MARK, _id: 5, $set: { a: 1 }, toString: 1, hasOwnProperty: null, __defineGetter__: [] }) }), answers: [STORED] },
+  { name: 'unknown fields', sent: post({ body: JSON.stringify({ id: 1, name: MARK, _id: 5, $set: { a: 1 }, toString: 1, hasOwnProperty: null, __defineGetter__: [] }) }), answers: [STORED] },
   { name: '50,000 keys', sent: post({ body: `{${Array.from({ length: 50_000 }, (_, i) => `"k${i}":${i}`).join()},"id":1,"name":"${MARK}"}` }), answers: [STORED] },
-  { name: '100,000 brackets in a field that no plant has', sent: post({ body: `{"id":1,"name":"${MARK}","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}` }), answers: [STORED] },
-  { name: '100,000 brackets beside an id that a number would not hold', sent: post({ body: `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},"name":"${MARK}","id":1.0}` }), answers: [STORED] },
+  { name: '100,000 brackets in an unknown field', sent: post({ body: `{"id":1,"name":"${MARK}","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}` }), answers: [STORED] },
+  { name: '100,000 brackets before an id with a decimal point', sent: post({ body: `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},"name":"${MARK}","id":1.0}` }), answers: [STORED] },
   { name: '100,000 nested objects with an id each', sent: post({ body: `{"x":${'{"id":'.repeat(100_000)}1${'}'.repeat(100_000)},"name":"${MARK}","id":1.0}` }), answers: [STORED] },
   { name: '100,000 brackets instead of an id', sent: post({ body: `{"id":${'['.repeat(100_000)}${']'.repeat(100_000)},"name":"${MARK}"}` }), answers: [[400, 40003]] },
   { name: 'an id of a million digits', sent: post({ body: `{"id":1${'0'.repeat(1_000_000)},"name":"${MARK}"}` }), answers: [[400, 40003]] },

@@ -12,7 +12,7 @@ export function host (t: Test, options = {}): FastifyInstance {
   return app
 }
 
-/** Checks the parts of the contract that a host could break. */
+/** Asserts the parts of the contract that a host could affect. */
 export async function keepsTheContract (t: Test, app: FastifyInstance, url = '/plants'): Promise<void> {
   answersPlant(t, await create(app, url, { id: 1, name: 'Ficus', tag: 'tree', more: 1 }), { name: 'Ficus', tag: 'tree' })
   answersPlant(t, await create(app, url, '{"id":9007199254740993,"name":"Fern"}'), { name: 'Fern' })

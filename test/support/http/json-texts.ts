@@ -1,4 +1,4 @@
-/** JSON (RFC 8259) that every parser must accept. None of it is a plant. */
+/** JSON (RFC 8259) that every parser must accept. None of it is a valid plant. */
 export const wellFormed: readonly string[] = [
   '[]', '{}', ' [] ', '[ ]', '\t\n\r [1]\r\n', 'null', 'true', 'false', '0', '-0', '42', '-1', '"a"', '""', ' "spaces around" ',
   '[[]   ]', '[""]', '[null, 1, "1", {}]', '[1,null,null,null,2]', '[2] ', '[123e65]', '[0e+1]', '[0e1]', '[ 4]', '[-0.000000000000000000000000000000000000000000000000000000000000000000000000000001]',
@@ -12,7 +12,7 @@ export const wellFormed: readonly string[] = [
   '['.repeat(500) + ']'.repeat(500)
 ]
 
-/** Text that is not JSON, or bytes if a string cannot hold it. */
+/** Text that is not JSON, or bytes that cannot be written as a string. */
 export const malformed: readonly (string | Buffer)[] = [
   ' ', '\n', '[1 true]', '["": 1]', '[""],', '[,1]', '[1,,2]', '["x",,]', '["x"]]', '["",]', '["x"', '[x', '[3[4]]', '[1:2]', '[,]', '[-]', '[   , ""]', '["a",\n4\n,1,', '[1,]', '[1,,]', '["\x0Ba"\\f]', '[*]', '[1', '[1,\n1\n,1', '[{}', '[fals]', '[nul]', '[tru]', '123\x00',
   '[++1234]', '[+1]', '[+Inf]', '[-01]', '[-1.0.]', '[-2.]', '[-NaN]', '[.-1]', '[.2e-3]', '[0.1.2]', '[0.3e+]', '[0.3e]', '[0.e1]', '[0E+]', '[0E]', '[0e+]', '[0e]', '[1.0e+]', '[1.0e-]', '[1.0e]', '[1 000.0]', '[1eE2]', '[2.e+3]', '[2.e-3]', '[2.e3]', '[9.e+]', '[Inf]', '[NaN]', '[\uFF11]', '[1+2]', '[0x1]', '[0x42]', '[Infinity]', '[0e+-1]', '[-123.123foo]', '[-Infinity]', '[-foo]', '[- 1]', '[-012]', '[-.123]', '[-1x]', '[1ea]', '[1e1\u{E5}]', '[1.]', '[.123]', '[1.2a-3]', '[1.8011670033376514H-308]', '[012]', '01', '1_000',

@@ -7,7 +7,7 @@ export interface Plant { id: number, name: string }
 /** The outcome of a request: its status, or 0 and why there was no response. */
 export interface Outcome { status: number, fault?: 'refused' | 'cut' | 'hanging' }
 
-/** A plant that was sent, and the outcome of its request. */
+/** A plant and the outcome of its request. */
 export interface Sent extends Plant, Outcome {
   /** Milliseconds from the request to its outcome. */
   took: number

@@ -13,12 +13,12 @@ export interface RawAnswer {
 }
 
 /**
- * A connection on which a test writes its own bytes, and reads answers that have a Content-Length, or, as an interim
- * one (100 Continue), no body.
+ * A connection on which a test writes its own bytes, and reads responses that have a Content-Length or, like 100
+ * Continue, no body.
  */
 export class RawConnection {
   readonly socket: Socket
-  /** Answers that `answer` has not returned yet. */
+  /** Responses that `answer` has not returned yet. */
   readonly answers: RawAnswer[] = []
   /** When the last bytes arrived or the connection closed, on the clock of `performance.now()`. */
   lastEventAt = performance.now()
@@ -51,7 +51,7 @@ export class RawConnection {
     return this
   }
 
-  /** Takes the next answer; waits for it. */
+  /** Waits for the next response, and returns it. */
   async answer (): Promise<RawAnswer> {
     for (;;) {
       const answer = this.answers.shift()
@@ -92,12 +92,12 @@ export interface Exchange {
   took: number
 }
 
-/** Milliseconds without a byte after which no more are expected, once all expected answers are there. */
+/** After this many milliseconds without a byte, no more are expected once all expected responses have arrived. */
 const SILENCE_MS = 10
 
 /**
- * Sends bytes, which need not be HTTP, on a new connection, several pieces one by one, and reads all that is sent back,
- * until the server closes the connection or, after the expected number of answers, is silent.
+ * Sends bytes, which need not be HTTP, on a new connection, in one or several pieces. Reads what the server sends until
+ * it closes the connection or, after the expected number of responses, is silent.
  */
 export async function exchange (
   port: number, sent: string | Buffer | readonly (string | Buffer)[], { expected = 1, timeoutMs = 10_000 } = {}

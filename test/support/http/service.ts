@@ -55,7 +55,7 @@ export function answersPlant (t: Test, response: LightMyRequestResponse, plant: 
     { status: 200, type: 'application/json; charset=utf-8', body: plant }, name)
 }
 
-/** Asserts an answer in the Error shape, with exactly this error code and its status. */
+/** Asserts a response with the Error shape, exactly this error number, and its status. */
 export function answersError (
   t: Test, response: LightMyRequestResponse, error: number, message: RegExp, name = response.body
 ): void {
