@@ -50,7 +50,7 @@ function compiled (t: Test, code: string): string {
 }
 
 /**
- * Runs a program of a page in its own process, on a free port, with some texts replaced; adds an `app` if there is none.
+ * Runs a program of a page in its own process, on a free port, with some texts replaced; adds an `app` if needed.
  */
 async function hostOf (t: Test, code: string, replacements: Record<string, string> = {}) {
   for (const [text, replacement] of Object.entries(replacements)) {
