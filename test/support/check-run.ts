@@ -12,7 +12,7 @@ const RESULTS = '.tap/test-results'
 const faults: string[] = []
 
 const files = readdirSync(RESULTS, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.tap'))
-if (files.length === 0) faults.push('no test file has run')
+if (files.length === 0) faults.push('no test file was run')
 const skipped = files.flatMap(file => [...readFileSync(join(RESULTS, file), 'utf8').matchAll(/^\s*ok \d+ - (.*) # (?:SKIP|TODO) ?(.*)$/gmi)]
   .map(([, name, reason]) => ({ file: file.replace(/\.js\.tap$/, ''), name, reason })))
 if (skipped.length > 0) console.log(`${skipped.length} skipped:`)
@@ -22,7 +22,7 @@ for (const { file, name, reason } of skipped) {
 }
 if (skipped.length > 0 && process.env.REQUIRE_ALL === '1') faults.push('REQUIRE_ALL is 1, and tests were skipped')
 
-/** In percent: some points below what is measured if every test that can be skipped is skipped. */
+/** In percent: some points below the coverage of a run in which every test that can be skipped is skipped. */
 const floors = { lines: 96, branches: 92, functions: 95 }
 if (process.argv.includes('--coverage')) {
   const { total } = JSON.parse(readFileSync('.tap/report/coverage-summary.json', 'utf8'))

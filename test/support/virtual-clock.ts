@@ -2,13 +2,13 @@ import type { Clock, Timer } from '../../src/clock.js'
 
 interface Task {
   at: number
-  /** Tasks for the same time run in the order in which they were set. */
+  /** Tasks due at the same time run in the order in which they were added. */
   order: number
   run: () => void
   isRef: boolean
 }
 
-/** A clock that only the test advances. */
+/** A clock that is advanced only by the test. */
 export class VirtualClock implements Clock {
   #now = 1_000
   #tasks: Task[] = []
@@ -20,7 +20,7 @@ export class VirtualClock implements Clock {
   }
 
   setTimeout (run: () => void, delay: number): Timer {
-    // As in Node: whole milliseconds, at least one.
+    // As in Node, a delay has whole milliseconds, at least one.
     const task = { at: this.#now + Math.max(Math.trunc(delay), 1), order: this.#order++, run, isRef: true }
     this.#tasks.push(task)
     return {
@@ -35,7 +35,7 @@ export class VirtualClock implements Clock {
     return task
   }
 
-  /** How many timers would keep a process alive. */
+  /** The number of timers that would keep a process alive. */
   get timers (): number {
     return this.#tasks.filter(({ isRef }) => isRef).length
   }
@@ -46,7 +46,7 @@ export class VirtualClock implements Clock {
     return this.#earliest()?.at
   }
 
-  /** Runs one turn of the event loop: the immediates, otherwise the next timer, at its time; no promise settles. */
+  /** Runs one turn of the event loop: the immediates or, if there are none, the next timer. Promises do not settle. */
   step (): void {
     const immediates = this.#immediates.splice(0)
     for (const run of immediates) run()
@@ -63,7 +63,7 @@ export class VirtualClock implements Clock {
     await this.pass(0)
   }
 
-  /** Advances the clock and runs what becomes due, until `stop` returns true after a turn. */
+  /** Advances the clock and runs all tasks that become due; ends early if `stop` returns true after a turn. */
   async pass (ms: number, stop = () => false): Promise<void> {
     const end = this.#now + ms
     await settle()
@@ -86,7 +86,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Lets promises settle, and what awaits them run. */
+/** Lets promises settle, and code that awaits them run. */
 async function settle (): Promise<void> {
   await new Promise(resolve => setImmediate(resolve))
 }

@@ -3,7 +3,7 @@ import { token } from './program.js'
 
 let ids = 1_000_000
 
-/** Sends a create request on a connection of its own; request ids begin with 12 characters that identify the worker. */
+/** Sends a create request on a new connection. The first 12 characters of a request id identify the worker. */
 async function createOnNewConnection (address: string, bearer: string): Promise<{ status: number, worker: string }> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
@@ -15,9 +15,9 @@ async function createOnNewConnection (address: string, bearer: string): Promise<
 }
 
 /**
- * Sends create requests, each on a new connection, until the last response of every worker has the status. The service
- * must run with REQUEST_ID_HEADER=x-request-id, so that each response identifies the worker.
- * @returns how many responses had the status
+ * Sends create requests, each on a new connection, until the latest response of every worker has the given status. The
+ * service must run with REQUEST_ID_HEADER=x-request-id, so that each response identifies the worker.
+ * @returns the number of responses with the status
  * @throws {Error} after 30 s
  */
 export async function askEveryWorker (

@@ -30,7 +30,7 @@ export class Page {
     ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] })
     const page = new Page(child.stdio[3] as Writable, child.stdio[4] as Readable)
     t.teardown(async () => {
-      // A killed browser leaves processes behind that still write to the folder.
+      // If the browser is killed, processes that still write to the folder are left behind.
       const closed = once(child, 'close')
       const timeout = setTimeout(() => child.kill('SIGKILL'), 10_000)
       page.#call('Browser.close').catch(() => {})

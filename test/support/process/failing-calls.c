@@ -1,9 +1,9 @@
-// A library to preload, which makes calls fail as on a broken disk or a full machine, while a file FAULT_SWITCH.KIND exists:
+// A library to preload that makes calls fail, as on a broken disk or a full machine, while a file FAULT_SWITCH.KIND exists:
 //   write, sync   writing to or syncing a file whose path contains FAULTY_FILE fails with EIO;
 //   link          no hard link can be created (EPERM), as on a file system without them;
-//   thread        no thread can be started (EAGAIN), as in a container at its limit of processes;
-//   process       no process can be started, for the same reason;
-//   memory        no process can be started for want of memory (ENOMEM).
+//   thread        no thread can be started (EAGAIN), as in a container at its process limit;
+//   process       no process can be started (EAGAIN), for the same reason;
+//   memory        no process can be started for lack of memory (ENOMEM).
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -6,13 +6,13 @@ import { projectFile } from './project.js'
 
 type Kind = 'write' | 'sync' | 'link' | 'thread' | 'process' | 'memory'
 
-/** Makes system calls fail in a process that runs with `env`; see `failing-calls.c`. */
+/** Makes system calls fail in processes that have the variables of `env`; see `failing-calls.c`. */
 export interface FailingCalls { env: Record<string, string>, begin: (kind: Kind) => void, end: (kind: Kind) => void }
 
 /** The options of tests that need a C compiler. */
 export const withCompiler = needsProgram('gcc', 'gcc libc6-dev')
 
-/** @param file a part of the paths of the files for which `write` and `sync` fail */
+/** @param file part of the paths of the files for which `write` and `sync` fail */
 export function failingCalls (folder: string, file = 'plants.db'): FailingCalls {
   const fault = join(folder, 'fault')
   return {

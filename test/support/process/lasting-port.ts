@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 
-// Below the ephemeral ports, which the system gives to connections and to `listen(0)` (from 32768 on Linux, from 49152
-// elsewhere: RFC 6335, section 6), and a different part for each of the test files that run at once.
+// Below the ephemeral ports, which the system assigns to connections and to `listen(0)` (from 32768 on Linux, from
+// 49152 elsewhere: RFC 6335, section 6), with a different range for each of the test files that run concurrently.
 const PER_PROCESS = 400
 const FIRST = 15_000 + process.pid % 42 * PER_PROCESS
 
 let taken = Math.floor(Math.random() * PER_PROCESS)
 
-/** Listens on a port of 127.0.0.1 that the system gives to nobody else after the server has closed. */
+/** Listens on a port of 127.0.0.1 that the system does not assign to others after the server has closed. */
 export async function listenOnLastingPort (server: Server): Promise<void> {
   for (;;) {
     try {
@@ -20,7 +20,7 @@ export async function listenOnLastingPort (server: Server): Promise<void> {
   }
 }
 
-/** A port on which nothing listens, and which the system gives to nobody. */
+/** A port on which nothing listens, and which the system does not assign. */
 export async function closedPort (): Promise<number> {
   const server = createServer()
   await listenOnLastingPort(server)

@@ -13,7 +13,7 @@ export function makeCertificate (folder: string, name: string, days = 2): Certif
   return { cert, key, pem: readFileSync(cert, 'utf8') }
 }
 
-/** The files that a service reads its certificate from; `use` replaces them. */
+/** The files from which a service reads its certificate; `use` replaces them. */
 export function certificateFiles (folder: string) {
   const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(folder, 'tls.crt'), join(folder, 'tls.key')]
   const use = ({ cert, key }: Certificate): void => {

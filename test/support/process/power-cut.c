@@ -1,9 +1,9 @@
-// A library to preload, which simulates a power cut: all that was not synced is lost. It watches the files below
+// A library to preload that simulates a power cut: writes that were not synced are lost. It watches the files below
 // POWER_FOLDER, except the -shm, which is recreated after a crash. Variables:
-//   POWER_TRACE    each write, sync and answer is appended to this file, with the words in it that begin with "proof-";
-//   POWER_CUT_AT   the power is cut before this operation on the files, counted from 1: changes that were not synced are
-//                  undone, and the process exits;
-//   POWER_LIES     syncs report success, but do nothing: with such a disk the tests must fail.
+//   POWER_TRACE    each write, sync and response is appended to this file, with the words in it that begin with "proof-";
+//   POWER_CUT_AT   the power is cut before the operation with this number, counted from 1: changes that were not synced
+//                  are undone, and the process exits;
+//   POWER_LIES     syncs report success but do nothing; on such a disk the tests must fail.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-// How to undo a change: bytes that were overwritten or cut off, the size before, or whether the file was created.
+// How to undo a change: the overwritten or truncated bytes, the previous size, and whether the file was created.
 struct change { struct change *older; char path[PATH_MAX]; int created; off_t at, size; size_t length; char *bytes; };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,7 +32,7 @@ static ssize_t real_pwrite (int fd, const void *bytes, size_t count, off_t at) {
 static int real_open (const char *path, int flags) { REAL(open); return real(path, flags); }
 static int real_ftruncate (int fd, off_t size) { REAL(ftruncate); return real(fd, size); }
 
-// Whether a descriptor is of a watched file or folder.
+// Whether a descriptor refers to a watched file or folder.
 static int is_ours (int fd, char *path) {
   const char *folder = getenv("POWER_FOLDER");
   char link[64];
@@ -94,14 +94,14 @@ static void remember (int fd, const char *path, off_t at, size_t length) {
   if (at < now.st_size) {
     change->length = at + (off_t) length > now.st_size ? (size_t) (now.st_size - at) : length;
     change->bytes = malloc(change->length);
-    // By this descriptor: closing another one of the same file would release SQLite's locks.
+    // With this descriptor, as closing another one of the same file would release SQLite's locks.
     if (pread(fd, change->bytes, change->length, at) < 0) abort();
   }
   change->older = newest;
   newest = change;
 }
 
-// Forgets the changes that are on disk now: those of a file, or the files created in a folder.
+// Drops the changes that are durable now: those to a file, or the creation of files in a folder.
 static void synced (const char *path, int is_folder) {
   for (struct change **place = &newest; *place != NULL;) {
     struct change *change = *place;

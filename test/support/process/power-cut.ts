@@ -9,7 +9,7 @@ type Test = Parameters<typeof testFolder>[0]
 interface PoweredRun { clients: PlantClients, program: Program, path: string, trace: string[] }
 
 /**
- * Runs the service under load on the disk that `power-cut.c` simulates, until the power is cut or the time is over.
+ * Runs the service under load on the disk simulated by `power-cut.c`, until the power is cut or the time is up.
  * @param env variables of the service and of `power-cut.c`
  */
 export async function runPowered (t: Test, env: Record<string, string>, ms: number): Promise<PoweredRun> {
@@ -23,7 +23,7 @@ export async function runPowered (t: Test, env: Record<string, string>, ms: numb
   })
   t.teardown(() => program.end('SIGKILL'))
   const address = await program.ready().catch(() => undefined)
-  // The power may be cut before it is ready.
+  // The power may be cut before the service is ready.
   const clients = new PlantClients(overHttp(address ?? 'http://127.0.0.1:1', token))
   if (address !== undefined) await clients.load({ ms, untilCut: true, name: id => `proof-${id}` })
   await program.end('SIGKILL')

@@ -9,7 +9,7 @@ import { program } from './project.js'
 /** The token that `startService` configures and `create` sends. */
 export const token = 'a-token-for-the-service'
 
-export interface Ended {
+export interface ExitResult {
   code: number | null
   signal: NodeJS.Signals | null
   stdout: string
@@ -20,16 +20,16 @@ interface ProgramOptions {
   detached?: boolean
   /** Arguments of Node. */
   preload?: string[]
-  /** Whether its coverage is measured, which takes half a second more. */
+  /** Whether to measure its coverage, which takes an additional half second. */
   counted?: boolean
-  /** Whether the test writes to its standard input. */
+  /** Whether to give it a standard input to which the test can write. */
   input?: boolean
 }
 
-/** A process of the program, which inherits no variable but PATH. */
+/** A process of the program, which inherits only the variable PATH. */
 export class Program {
   readonly child: ChildProcess
-  readonly ended: Promise<Ended>
+  readonly ended: Promise<ExitResult>
   stdout = ''
   stderr = ''
 
@@ -57,7 +57,7 @@ export class Program {
     return this.stdout.split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line))
   }
 
-  /** Resolves with the first log line that contains the text, or with the one numbered `times`; waits for it. */
+  /** Waits for a log line that contains the text, the first one or the one numbered `times`, and returns it. */
   async logged (text: string, times = 1, timeout = 60_000): Promise<Record<string, unknown>> {
     for (const start = performance.now(); performance.now() - start < timeout;) {
       const lines = this.log.filter(({ msg }) => String(msg).includes(text))
@@ -68,12 +68,12 @@ export class Program {
     throw new Error(`no log line "${text}" in:\n${this.stdout}\n${this.stderr}`)
   }
 
-  /** Resolves with the address when the service is ready. */
+  /** Waits until the service is ready, and returns its address. */
   async ready (): Promise<string> {
     return (await this.logged('ready at')).address as string
   }
 
-  async end (signal: NodeJS.Signals): Promise<Ended> {
+  async end (signal: NodeJS.Signals): Promise<ExitResult> {
     this.child.kill(signal)
     return this.ended
   }
@@ -90,14 +90,14 @@ export function testFolder (t: Test): string {
   return folder
 }
 
-/** Starts the service on a free port; it is killed after the test. */
+/** Starts the service on a free port, and kills it after the test. */
 export function launch (t: Test, env: NodeJS.ProcessEnv, options?: ProgramOptions): Program {
   const service = new Program([], { PORT: '0', ...env }, options)
   t.teardown(() => service.end('SIGKILL'))
   return service
 }
 
-/** Starts the service with a token and a folder of its own, and waits until it is ready. */
+/** Starts the service with a token and its own folder, and waits until it is ready. */
 export async function startService (
   t: Test, env: NodeJS.ProcessEnv = {}, options?: ProgramOptions
 ): Promise<Program & { address: string, folder: string }> {
@@ -110,7 +110,7 @@ export async function startService (
 /** Runs the program until it exits. */
 export async function run (
   args: readonly string[], env: NodeJS.ProcessEnv, options: ProgramOptions = {}
-): Promise<Ended> {
+): Promise<ExitResult> {
   return new Program(args, env, options).ended
 }
 
@@ -122,7 +122,7 @@ export function childrenOf (pid: number | undefined): number[] {
 
 let ids = 0
 
-/** Creates a plant with the token; every call has a new id. */
+/** Creates a plant with the token, by default with a new id in each call. */
 export async function create (address: string, { bearer = token, id = ++ids, name = 'Monstera' } = {}): Promise<Response> {
   return fetch(`${address}/plants`, {
     method: 'POST',

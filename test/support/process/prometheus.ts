@@ -25,8 +25,8 @@ export interface Prometheus {
 }
 
 /**
- * Starts a Prometheus that scrapes a port of 127.0.0.1 every two seconds, as the job plant-store, with the rules of
- * docs/alerts.yml.
+ * Starts a Prometheus that scrapes a port of 127.0.0.1 every two seconds, with the job name plant-store and the rules
+ * of docs/alerts.yml.
  */
 export async function startPrometheus (t: Test, metricsPort: unknown): Promise<Prometheus> {
   const folder = testFolder(t)

@@ -9,7 +9,7 @@ import { needs } from './needs.js'
 export const withSmallDisk = needs(fault())
 
 /**
- * Mounts a file system of that size on a folder, until the end of the test.
+ * Mounts a file system of a given size on a folder until the end of the test.
  * @param size in the form of mount(8), for example `3m`
  * @returns a function that changes the size
  */

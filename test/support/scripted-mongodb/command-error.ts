@@ -1,13 +1,13 @@
 import type { Document } from 'bson'
 
-/** What the answer to a failed command says. */
+/** The fields of the reply to a failed command. */
 export interface Failure {
   readonly code: number
   readonly message?: string
   readonly labels?: readonly string[]
 }
 
-/** The failure of a whole command: thrown by the commands, and turned into the answer `{ ok: 0, code, … }`. */
+/** The failure of a whole command: thrown by the commands, and converted to the reply `{ ok: 0, code, … }`. */
 export class CommandError extends Error implements Failure {
   readonly code: number
   readonly labels: readonly string[]

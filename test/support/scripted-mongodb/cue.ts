@@ -10,13 +10,13 @@ export interface WriteFault extends Failure {
 
 /** What a cue changes in the execution of a command. */
 export interface Overrides {
-  /** False: the primary stores it, but does not replicate it; a majority write fails at once. */
+  /** If false, the primary stores it but does not replicate it; a majority write fails immediately. */
   readonly replicated?: boolean
   /** The failure of the document at this index, if any. */
   readonly fault?: (index: number) => WriteFault | undefined
 }
 
-/** What a cue can use besides the usual execution. */
+/** What a cue can use in addition to the usual execution. */
 export interface CueContext {
   readonly request: Request
   /** The server that received the request. */

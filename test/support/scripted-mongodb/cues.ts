@@ -45,7 +45,7 @@ export function delay (ms: number): Cue {
   }
 }
 
-/** Stored at once, answered later. */
+/** Stored immediately, answered later. */
 export function delayReply (ms: number): Cue {
   return async (context, execute) => {
     const usual = await execute()

@@ -8,7 +8,7 @@ import { Waits } from './waits.js'
 /** The kind of deployment. */
 export type Kind = 'standalone' | 'replica set' | 'mongos'
 
-/** What follows the step-down of a primary. */
+/** What happens when a primary steps down. */
 export interface StepDownOptions {
   /** Milliseconds without a primary. */
   readonly electAfter?: number
@@ -18,7 +18,7 @@ export interface StepDownOptions {
   readonly closeConnections?: boolean
 }
 
-/** One member or three, and all that they share: documents and cues. */
+/** One member or three, and what they share: documents and cues. */
 export class Deployment {
   readonly kind: Kind
   readonly members: readonly Member[]
@@ -39,7 +39,7 @@ export class Deployment {
     this.#primary = this.#former = this.members[0]!
   }
 
-  /** The member that takes writes; none between a step-down and the election. */
+  /** The member that accepts writes; undefined between a step-down and the election. */
   get primary (): Member | undefined {
     return this.#primary
   }
@@ -57,7 +57,7 @@ export class Deployment {
     await this.#election
   }
 
-  /** Another member than the last primary becomes primary at once. */
+  /** Makes a member other than the last primary the new primary immediately. */
   elect (rollBack: boolean): void {
     if (this.kind !== 'replica set') throw new Error(`a ${this.kind} elects no primary`)
     const elected = this.#candidate
@@ -75,7 +75,7 @@ export class Deployment {
     return [...this.members.slice(after), ...this.members.slice(0, after - 1)].find(member => member.isHealthy)
   }
 
-  /** Whether an election is still needed: not after `close`, nor once there is a primary. */
+  /** Whether an election is still needed, which is not the case after `close` or once there is a primary. */
   get #needsElection (): boolean {
     return !this.waits.areOver && this.#primary === undefined
   }

@@ -8,7 +8,7 @@ import type { Request } from './wire/request.js'
 export async function executeRequest (request: Request, member: Member, controls: Pick<CueContext, 'closeConnection' | 'sendHalf'>): Promise<Answer> {
   const { deployment, topologyVersion } = member
   const execute = async (overrides: Overrides = {}): Promise<Answer> => {
-    // A process that was stopped while a cue waited can do nothing.
+    // The process was stopped while a cue was waiting.
     if (member.topologyVersion !== topologyVersion) return undefined
     try {
       const command = commands[request.command]

@@ -1,4 +1,4 @@
-// Runs a single server as a process of its own, prints its URL, and exits with its parent.
+// Runs a single server as a separate process, prints its URL, and exits with its parent.
 import { ScriptedMongo } from './scripted-mongo.js'
 
 const mongo = await ScriptedMongo.start(undefined, { as: 'standalone' })

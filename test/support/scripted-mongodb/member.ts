@@ -38,7 +38,7 @@ export class Member {
     return this.#server !== undefined && !this.#hung
   }
 
-  /** Listens; after a stop, on the same port again. */
+  /** Listens, after a stop on the same port as before. */
   async start (): Promise<void> {
     if (this.#server !== undefined) return
     const server = this.#server = createServer({ noDelay: true }, socket => {
@@ -70,7 +70,7 @@ export class Member {
     for (const connection of this.#connections) connection.close()
   }
 
-  /** Accepts and reads, but executes and answers nothing, like a suspended process. */
+  /** Accepts connections and reads requests, but does not execute or answer them, like a suspended process. */
   hang (): void {
     this.#hung = true
   }

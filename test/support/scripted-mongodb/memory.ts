@@ -30,7 +30,7 @@ export class Memory {
     return collection
   }
 
-  /** Stores a document, not yet majority-committed; false if its id is taken. */
+  /** Stores a document without committing it to the majority; returns false if its id is taken. */
   insert (collection: Map<IdKey, Stored>, document: Document): boolean {
     const key = idKey(document['_id'])
     if (collection.has(key)) return false
@@ -40,13 +40,13 @@ export class Memory {
     return true
   }
 
-  /** Everything written so far becomes majority-committed. */
+  /** Commits everything written so far to the majority. */
   commit (): void {
     for (const stored of this.#tail) stored.state = 'majority'
     this.#tail = []
   }
 
-  /** Everything that is not majority-committed is gone. */
+  /** Removes everything that is not majority-committed. */
   rollBack (): void {
     for (const { collection, key } of this.#tail) collection.delete(key)
     this.#tail = []

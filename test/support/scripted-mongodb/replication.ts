@@ -1,6 +1,6 @@
 import type { Memory } from './memory.js'
 
-/** Replication from the primary to its secondaries: immediate, unless paused; then majority writes wait for it. */
+/** Replication from the primary to the secondaries: immediate unless paused, when majority writes wait for it. */
 export class Replication {
   readonly #memory: Memory
   readonly #waiting = new Set<(replicated: boolean) => void>()
@@ -36,7 +36,7 @@ export class Replication {
     this.#settle(false)
   }
 
-  /** Resolves with true when all that is written is majority-committed, with false if the primary steps down first. */
+  /** Resolves with true when all writes are majority-committed, or with false if the primary steps down first. */
   async majority (): Promise<boolean> {
     if (!this.#paused) return true
     return await new Promise(resolve => { this.#waiting.add(resolve) })

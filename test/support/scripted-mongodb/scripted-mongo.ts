@@ -10,8 +10,8 @@ export interface StoredPlant {
 }
 
 /**
- * A MongoDB for tests: real drivers connect to it, and on cue it fails in the ways in which a real one does. Without a
- * cue it is reliable: no failover takes away what it acknowledged with `w: 'majority'`.
+ * A MongoDB for tests: real drivers connect to it, and on cue it fails as a real one does. Without a cue it is
+ * reliable: no failover removes what it acknowledged with `w: 'majority'`.
  *
  * ```ts
  * const mongo = await ScriptedMongo.start(t, { as: 'replica set' })
@@ -24,7 +24,7 @@ export interface StoredPlant {
 export class ScriptedMongo {
   readonly #deployment: Deployment
 
-  /** Starts one that is closed after the test; without a test, call `close()`. */
+  /** Starts a server that is closed after the test; without a test, call `close()`. */
   static async start (
     t: { teardown: (end: () => Promise<void>) => unknown } | undefined,
     { as = 'replica set' }: { as?: Kind } = {}
@@ -50,12 +50,12 @@ export class ScriptedMongo {
     return `mongodb://${hosts}/${database}${this.#deployment.kind === 'replica set' ? '?replicaSet=rs0' : ''}`
   }
 
-  /** Its servers: each can be stopped, started, hung and resumed separately. */
+  /** The servers; each can be stopped, started, hung and resumed separately. */
   get members (): readonly Member[] {
     return this.#deployment.members
   }
 
-  /** The member that takes writes, if there is one now. */
+  /** The member that accepts writes, if there is one now. */
   get primary (): Member | undefined {
     return this.#deployment.primary
   }
@@ -66,17 +66,17 @@ export class ScriptedMongo {
     return this
   }
 
-  /** Drops the cues that have not been played. */
+  /** Removes the cues that have not been played. */
   clearCues (): void {
     this.#deployment.cues.clear()
   }
 
-  /** The plants of all databases, by id: everything that is stored. */
+  /** All stored plants of all databases, by id. */
   plants (): Map<bigint, StoredPlant> {
     return this.#plants(() => true)
   }
 
-  /** The plants that are majority-committed, so that no failover can take them away. */
+  /** The plants that are majority-committed, which no failover can remove. */
   majority (): Map<bigint, StoredPlant> {
     return this.#plants(state => state === 'majority')
   }
@@ -86,7 +86,7 @@ export class ScriptedMongo {
     await this.#deployment.stepDown(options)
   }
 
-  /** Makes another member the primary at once, for example after the primary was stopped or hung. */
+  /** Makes another member the primary immediately, for example after the primary was stopped or hung. */
   elect ({ rollBack = false } = {}): void {
     this.#deployment.elect(rollBack)
   }
@@ -105,7 +105,7 @@ export class ScriptedMongo {
     this.#deployment.replication.resume()
   }
 
-  /** Every member reads, but executes and answers nothing, heartbeats included. */
+  /** Every member keeps reading, but does not execute or answer anything, including heartbeats. */
   hang (): void {
     for (const member of this.members) member.hang()
   }
@@ -125,7 +125,7 @@ export class ScriptedMongo {
     for (const member of this.members) member.disconnect()
   }
 
-  /** Every process dies: connections close and are refused. Stored documents remain. */
+  /** Every process dies: connections close, and new ones are refused. Stored documents remain. */
   async stop (): Promise<void> {
     await Promise.all(this.members.map(async member => { await member.stop() }))
   }

@@ -22,11 +22,11 @@ function plant (id: bigint | number, name = `plant ${id}`): PlantDocument {
   return { _id: Long.fromBigInt(BigInt(id)), name }
 }
 
-const plantsTo = (count: number) => Array.from({ length: count }, (_, id) => plant(id))
+const plantsBelow = (count: number) => Array.from({ length: count }, (_, id) => plant(id))
 
 const ids = (plants: Map<bigint, unknown>) => [...plants.keys()].map(Number)
 
-/** Names an outcome as the driver reports it, so that a table can hold it. */
+/** The outcome that the driver reports, as short text for the tables below. */
 async function outcome (insert: Promise<unknown>): Promise<string> {
   try {
     await insert
@@ -36,7 +36,7 @@ async function outcome (insert: Promise<unknown>): Promise<string> {
     if (result?.hasWriteErrors()) return `write errors ${result.getWriteErrors().map((one: Document) => `${one['index']}:${one['code']}`).join(' ')}`
     const concern = result?.getWriteConcernError()
     if (concern != null) return `write concern error ${concern.code}`
-    // Of a network error nothing but the message is left: a MongoBulkWriteError takes its class's place.
+    // The driver wraps a network error in a MongoBulkWriteError, which keeps only its message.
     return String(code ?? message).replace(/^.* (closed|timed out)$|^connect (E\w+).*$|^Server selection (timed out).*$/, '$1$2$3')
   }
 }
@@ -50,7 +50,7 @@ async function setUp (t: Test, options: { as?: Kind } = {}, clientOptions: Mongo
   const insert = async (documents: PlantDocument[], options = {}) =>
     await outcome(collection.insertMany(documents, { ordered: false, writeConcern: { w: 'majority' }, ...options }))
   /**
-   * Without retries of its own the driver passes on a refusal or a closed connection, and then looks for the primary.
+   * With retryable writes off, the driver reports a refusal or a closed connection, and then looks for the primary.
    */
   const insertAgain = async (document: PlantDocument) => {
     for (let turn = 0; turn < 20; turn++) if (await insert([document]) === 'ok') return 'ok'
@@ -62,7 +62,7 @@ async function setUp (t: Test, options: { as?: Kind } = {}, clientOptions: Mongo
 t.jobs = 4
 
 for (const as of KINDS) {
-  t.test(`a ${as} keeps what the driver inserts, ids exact over int64`, async t => {
+  t.test(`a ${as} stores the documents that the driver inserts, with exact ids over int64`, async t => {
     const { mongo, collection, insert } = await setUp(t, { as })
     t.equal(await insert(EDGES.map(id => plant(id))), 'ok')
 
@@ -85,11 +85,11 @@ for (const as of KINDS) {
   })
 }
 
-t.test('results come in batches, sorted, limited and counted; what is not supported is refused', async t => {
+t.test('results come in batches, and can be sorted, limited and counted; unsupported commands are refused', async t => {
   const { collection, insert, client } = await setUp(t)
-  await insert(plantsTo(250).reverse())
+  await insert(plantsBelow(250).reverse())
   const all = await collection.find({}, { batchSize: 40 }).sort({ _id: 1 }).toArray()
-  t.strictSame(all.map(({ _id }) => Number(_id)), plantsTo(250).map(({ _id }) => Number(_id)))
+  t.strictSame(all.map(({ _id }) => Number(_id)), plantsBelow(250).map(({ _id }) => Number(_id)))
   t.equal(await collection.countDocuments(), 250)
   t.equal((await collection.findOne({ _id: Long.fromNumber(7) }))?.name, 'plant 7')
   t.equal(await collection.findOne({ _id: Long.fromNumber(777) }), null)
@@ -104,8 +104,8 @@ t.test('results come in batches, sorted, limited and counted; what is not suppor
 })
 
 /**
- * One insert of five plants, 0 to 4, unordered, with `w: majority` and without the driver's own retries.
- * What the driver reports, what is stored, and what of it no rollback can take away.
+ * Cues for one unordered insert of five plants, 0 to 4, with `w: majority` and without the driver's own retries: what
+ * the driver reports, what is stored, and which part of that no rollback can remove.
  */
 const scenarios: Array<{ cue: Cue, reports: string, stored: number[], majority?: number[], as?: Kind }> = [
   { cue: delay(50), reports: 'ok', stored: [0, 1, 2, 3, 4] },
@@ -134,20 +134,20 @@ const scenarios: Array<{ cue: Cue, reports: string, stored: number[], majority?:
 ]
 
 for (const [row, { cue, as = 'replica set', reports, stored, majority = stored }] of scenarios.entries()) {
-  t.test(`scenario ${row + 1}: ${reports}, ${stored.length} stored, ${majority.length} by the majority`, async t => {
+  t.test(`scenario ${row + 1}: ${reports}, ${stored.length} stored, ${majority.length} on the majority`, async t => {
     const { mongo, insert } = await setUp(t, { as }, { socketTimeoutMS: 1_000 })
     mongo.on('insert', cue)
-    t.equal(await insert(plantsTo(5)), reports)
-    if (mongo.primary === undefined) await mongo.stepDown() // joins the election that is under way
+    t.equal(await insert(plantsBelow(5)), reports)
+    if (mongo.primary === undefined) await mongo.stepDown() // waits for the pending election
     t.strictSame(ids(mongo.plants()), stored)
     t.strictSame(ids(mongo.majority()), majority)
-    const missing = plantsTo(6).filter(({ _id }) => !mongo.plants().has(_id.toBigInt()))
-    t.equal(await insert(missing), 'ok', 'and the next insert meets no cue')
-    t.strictSame(ids(mongo.majority()).sort(), [0, 1, 2, 3, 4, 5], 'a majority write takes along what came before it')
+    const missing = plantsBelow(6).filter(({ _id }) => !mongo.plants().has(_id.toBigInt()))
+    t.equal(await insert(missing), 'ok', 'the next insert has no cue')
+    t.strictSame(ids(mongo.majority()).sort(), [0, 1, 2, 3, 4, 5], 'a majority write also commits earlier writes')
   })
 }
 
-t.test('a cursor sees documents inserted ahead of its position, and none twice', async t => {
+t.test('a cursor returns documents inserted ahead of its position, and no document twice', async t => {
   const { collection, insert } = await setUp(t)
   await insert([0, 2, 4].map(id => plant(id)))
   const cursor = collection.find({}, { batchSize: 2 }).sort({ _id: 1 })
@@ -156,7 +156,7 @@ t.test('a cursor sees documents inserted ahead of its position, and none twice',
   t.strictSame((await cursor.toArray()).map(({ _id }) => Number(_id)), [2, 3, 4, 5])
 })
 
-t.test('cues for one command wait for each other, and count', async t => {
+t.test('cues for a command are played in order, each as often as given', async t => {
   const { mongo, collection, insert } = await setUp(t)
   mongo.on('insert', answer({ code: 1 })).on('insert', answer({ code: 8000 }), { times: 2 }).on('find', answer({ code: 13 }))
   for (const reported of ['1', '8000', '8000', 'ok']) t.equal(await insert([plant(1)]), reported)
@@ -165,7 +165,7 @@ t.test('cues for one command wait for each other, and count', async t => {
   t.equal(await insert([plant(2)]), 'ok')
 })
 
-t.test('a failover: the old primary refuses, another is elected, and the driver finds it', async t => {
+t.test('in a failover the old primary refuses writes, another is elected, and the driver finds it', async t => {
   const { mongo, insertAgain, client } = await setUp(t)
   const old = mongo.primary
   const direct = new MongoClient(`mongodb://${old?.address}/?directConnection=true&retryWrites=false`)
@@ -182,14 +182,14 @@ t.test('a failover: the old primary refuses, another is elected, and the driver 
     await mongo.stepDown({ electAfter: 20, closeConnections: true })
   }
   t.equal(await insertAgain(plant(4)), 'ok')
-  t.ok(performance.now() - began < 9_000, 'without waiting for a heartbeat, which comes every 10 s')
+  t.ok(performance.now() - began < 9_000, 'without waiting for a heartbeat, which is sent every 10 s')
   t.match(await client.db('admin').command({ hello: 1 }), { isWritablePrimary: true, me: mongo.primary!.address, setVersion: 1 })
   const standalone = await ScriptedMongo.start(t, { as: 'standalone' })
   await t.rejects(standalone.stepDown(), /no primary to step down/)
   t.throws(() => standalone.elect(), /elects no primary/)
 })
 
-t.test('a primary that dies or hangs is replaced, and comes back as a secondary', async t => {
+t.test('a primary that dies or hangs is replaced, and returns as a secondary', async t => {
   const timeouts = { socketTimeoutMS: 1_000, heartbeatFrequencyMS: 500, connectTimeoutMS: 1_000 }
   const { mongo, insertAgain } = await setUp(t, {}, timeouts)
   const dead = mongo.primary!
@@ -210,15 +210,15 @@ t.test('a primary that dies or hangs is replaced, and comes back as a secondary'
   const waiting = mongo.stepDown()
   await mongo.start()
   await waiting
-  t.ok(mongo.primary, 'an election waits for a member that can be elected')
+  t.ok(mongo.primary, 'an election waits for an electable member')
   const late = mongo.stepDown({ electAfter: 100 })
   mongo.elect()
   const { primary } = mongo
   await late
-  t.equal(mongo.primary, primary, 'and is over once there is a primary')
+  t.equal(mongo.primary, primary, 'an election ends once there is a primary')
 })
 
-t.test('what is not majority-committed is seen by local reads alone, and is gone after a rollback', async t => {
+t.test('documents that are not majority-committed are visible to local reads only, and are removed by a rollback', async t => {
   const { mongo, insert, collection } = await setUp(t)
   await insert([plant(1)])
   mongo.pauseReplication()
@@ -234,7 +234,7 @@ t.test('what is not majority-committed is seen by local reads alone, and is gone
   const lost = insert([plant(4)], { ordered: true })
   await until(() => mongo.plants().has(4n))
   mongo.rollBack()
-  t.equal(await lost, 'write concern error 189', 'a write that waited is not acknowledged')
+  t.equal(await lost, 'write concern error 189', 'a waiting write is not acknowledged')
 
   const waiting = insert([plant(2)])
   await sleep(50)
@@ -244,7 +244,7 @@ t.test('what is not majority-committed is seen by local reads alone, and is gone
   t.strictSame(ids(mongo.majority()), [1, 2])
 })
 
-t.test('a step-down leaves a write open that waits for the majority', async t => {
+t.test('a step-down leaves the outcome of a write that waits for the majority uncertain', async t => {
   const { mongo, insert } = await setUp(t)
   mongo.pauseReplication()
   const waiting = insert([plant(1)])
@@ -263,20 +263,20 @@ t.test('a hung server answers nothing, not even heartbeats, and executes its req
   t.equal(mongo.plants().size, 0)
   mongo.resume()
   await until(() => mongo.plants().size > 0)
-  t.strictSame(ids(mongo.plants()), [1], 'although its client is gone')
+  t.strictSame(ids(mongo.plants()), [1], 'although the client has disconnected')
 
   mongo.hang()
   t.equal(await insert([plant(2)]), 'timed out')
   mongo.resume({ forget: true })
   await sleep(20)
   t.strictSame(ids(mongo.plants()), [1])
-  // The driver interrupts what is under way when it gives up the heartbeat that was forgotten.
+  // The driver interrupts pending operations when the dropped heartbeat times out.
   let id = 3
   while (id < 50 && await insert([plant(id)]) !== 'ok') id++
-  t.ok(id < 50, 'it serves again')
+  t.ok(id < 50, 'the server answers again')
 })
 
-t.test('a server that was stopped refuses, and comes back on its port with what it had stored', async t => {
+t.test('a stopped server refuses connections, and restarts on the same port with its documents', async t => {
   const { mongo, insert, insertAgain, collection } = await setUp(t, { as: 'standalone' }, { serverSelectionTimeoutMS: 1_000 })
   const { url } = mongo
   await insert([plant(1)])
@@ -290,14 +290,14 @@ t.test('a server that was stopped refuses, and comes back on its port with what 
   await mongo.start()
   t.equal(mongo.url, url)
   await sleep(1_200)
-  t.strictSame(ids(mongo.plants()), [1], 'a process that died carries nothing out later')
+  t.strictSame(ids(mongo.plants()), [1], 'a dead process executes nothing later')
   t.equal(await insert([plant(3)]), 'ok')
   t.equal((await collection.find().toArray()).length, 2)
   mongo.disconnect()
   t.equal(await insertAgain(plant(4)), 'ok')
 })
 
-t.test('every answer can be late', async t => {
+t.test('every answer can be delayed', async t => {
   const { mongo, insert } = await setUp(t, { as: 'mongos' })
   mongo.delayAnswers(150)
   const began = performance.now()

@@ -1,9 +1,9 @@
-/** Timed waits that can all be ended at once, so that no timer outlives the server. */
+/** Timed waits that can all be ended together, so that no timer outlives the server. */
 export class Waits {
   readonly #waiting = new Set<() => void>()
   #over = false
 
-  /** True after `cancel`: waiting code must do nothing more. */
+  /** True after `cancel`, when code that was waiting must not continue. */
   get areOver (): boolean {
     return this.#over
   }

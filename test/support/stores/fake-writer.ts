@@ -8,12 +8,12 @@ interface WrittenBatch {
   readonly deadline: number
   /** When it was written. */
   readonly at: number
-  /** Completes the write: with a result for each plant, or with one for all. */
+  /** Completes the write, with a result for each plant or one for all. */
   readonly answer: (results: readonly WriteResult[] | WriteResult) => void
 }
 
 /**
- * A writer whose batches wait until the test answers them, or that answers each at once with what `respond` returns.
+ * A writer whose batches wait for the test to answer them; if `respond` is set, each gets its results immediately.
  */
 export class FakeWriter implements BatchWriter {
   readonly batches: WrittenBatch[] = []
@@ -37,7 +37,7 @@ export class FakeWriter implements BatchWriter {
     return this.batches.map(({ ids }) => ids)
   }
 
-  /** Answers the last batch that was written. */
+  /** Completes the latest batch. */
   answer (results: readonly WriteResult[] | WriteResult): void {
     this.batches.at(-1)?.answer(results)
   }
@@ -45,14 +45,14 @@ export class FakeWriter implements BatchWriter {
 
 export type Outcome = string | Error
 
-/** Batched writes, with a clock and a writer that the test controls. */
+/** Batched writes whose clock and writer are controlled by the test. */
 export function sharedWrites (maxInFlight = 1) {
   const clock = new VirtualClock()
   const writer = new FakeWriter(clock, maxInFlight)
   const writes = new SharedWrites(writer, clock, () => 1)
   const outcomes = new Map<number, Outcome>()
 
-  /** Creates plants; `outcomes` has each outcome by the plant's id, a failure as an error. */
+  /** Creates plants; `outcomes` collects each outcome, or its error, by id. */
   function create (ids: readonly number[], timeoutMs = 5_000, name?: string): void {
     for (const id of ids) {
       writes.create({ id: BigInt(id), name: name ?? `plant ${id}` }, clock.now() + timeoutMs)
@@ -61,13 +61,13 @@ export function sharedWrites (maxInFlight = 1) {
     }
   }
 
-  /** As `create`, and resolves when nothing more is due now. */
+  /** Like `create`, but resolves when nothing more is due now. */
   async function created (...args: Parameters<typeof create>): Promise<void> {
     create(...args)
     await clock.turns()
   }
 
-  /** Answers the last batch, and resolves when nothing more is due now. */
+  /** Completes the latest batch, and resolves when nothing more is due now. */
   async function answered (results: Parameters<FakeWriter['answer']>[0]): Promise<void> {
     writer.answer(results)
     await clock.turns()

@@ -1,6 +1,6 @@
 import type { NewPlant, PlantStore } from '../../../src/stores/plant-store.js'
 
-/** A store for tests of something else: it answers `stored` to everything, and lists the plants. */
+/** A minimal store: `create` always resolves with `stored`, and `plants` lists all plants it received. */
 export function forgetfulStore (): PlantStore & { plants: NewPlant[] } {
   const plants: NewPlant[] = []
   return {

@@ -9,7 +9,7 @@ import t from 'tap'
 import { closedPort } from '../process/lasting-port.js'
 import { kill, mongodOnPath } from './replica-set.js'
 
-/** The MongoDB of a test file, or why it has none. */
+/** The MongoDB of a test file, or the reason why there is none. */
 export type MongodbForTests = { url: string, missing?: never } | { url?: never, missing: string }
 
 const DOWNLOAD_TIMEOUT_MS = 20_000
@@ -19,9 +19,9 @@ const LONGEST_RUN_MS = 600_000
 let found: Promise<MongodbForTests> | undefined
 
 /**
- * The MongoDB that the tests of this file use, the first of these that is available: the one of MONGODB_URL; a `mongod`
- * on the PATH; one that `mongodb-memory-server-core` downloads, unless CI or NO_MONGODB_DOWNLOAD is set. The last two
- * are started on a free port with an empty folder, and stopped after the file.
+ * The MongoDB for the tests of this file, the first of these that is available: the one at MONGODB_URL; a `mongod` on
+ * the PATH; one that `mongodb-memory-server-core` downloads, unless CI or NO_MONGODB_DOWNLOAD is set. The last two are
+ * started on a free port with an empty folder, and stopped when the file completes.
  */
 export function mongodb (): Promise<MongodbForTests> {
   found ??= findMongodb()
@@ -37,13 +37,13 @@ async function findMongodb (): Promise<MongodbForTests> {
 }
 
 /**
- * The path of a downloaded `mongod`. All test files of one tap run share one attempt, since it takes seconds without a
- * network: the first one writes its outcome to a file named after the parent process, which is the run.
+ * The path of a downloaded `mongod`. All test files of a tap run share one attempt, as it takes seconds without a
+ * network: the first one writes its outcome to a file named after the parent process, which is tap.
  */
 async function downloadedOnce (): Promise<string | undefined> {
   if (process.env.NO_MONGODB_DOWNLOAD === '1' || (process.env.CI ?? '') !== '') return undefined
   const outcome = join(tmpdir(), `plant-store-mongodb-${process.ppid}`)
-  // It may be of an earlier run with the same process id.
+  // The file may be left from an earlier run with the same process id.
   if (Date.now() - (statSync(outcome, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > LONGEST_RUN_MS) {
     rmSync(outcome, { force: true })
   }
@@ -66,7 +66,7 @@ async function awaitOutcome (outcome: string): Promise<string | undefined> {
   return undefined
 }
 
-/** Downloads in a process of its own, so that it can be killed and its standard error ignored. */
+/** Downloads in a separate process, which can be killed and whose standard error can be ignored. */
 async function download (): Promise<string | undefined> {
   const script = `
     const { MongoBinary } = await import('mongodb-memory-server-core')

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { MongoClient } from 'mongodb'
 
 /**
- * A database with a random name in a MongoDB that may hold other data. Tests write to a MongoDB that they did not start
- * only through this class, so that no other database is touched.
+ * A database with a random name in a MongoDB that may contain other data. Tests write to a MongoDB that they did not
+ * start only through this class, so that no other database is modified.
  */
 export class OwnDatabase {
   readonly name = `plant_store_test_${randomBytes(6).toString('hex')}`
@@ -11,7 +11,7 @@ export class OwnDatabase {
   readonly url: string
   readonly client: MongoClient
 
-  /** @param server the URL of the server; the database in its path is not touched */
+  /** @param server the URL of the server; the database in its path is not modified */
   constructor (server: string) {
     this.url = urlOfDatabase(server, this.name)
     this.client = new MongoClient(this.url)
@@ -29,7 +29,7 @@ export class OwnDatabase {
   }
 }
 
-/** The URL with another database, and the same credentials. */
+/** Replaces the database in a URL, and keeps the credentials. */
 function urlOfDatabase (url: string, database: string): string {
   const [, start = '', credentials = '', hosts = '', path = '', query = ''] =
     /^(mongodb(?:\+srv)?:\/\/)([^@/]*@)?([^/?]*)\/?([^?]*)\??(.*)$/.exec(url) ?? []

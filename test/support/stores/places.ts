@@ -9,17 +9,17 @@ import { OwnDatabase } from './own-database.js'
 import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from './sqlite-file.js'
 
-/** Storage for the plants of one test, empty before it and removed after it. */
+/** Storage for the plants of one test: empty at first, and removed after the test. */
 export interface Place {
-  /** A new store on this storage; not open yet, closed after the test. */
+  /** Creates a store on this storage. It is not open yet, and is closed after the test. */
   store: () => PlantStore
-  /** What is stored, as another program sees it: whole rows or documents, by id. */
+  /** The stored plants as another program would read them: complete rows or documents by id. */
   stored: () => Promise<Map<bigint, Record<string, unknown>>>
 }
 
 export type NewPlace = (t: Test) => Promise<Place>
 
-/** A database file in a folder of the test's own. */
+/** A database file in the test's own folder. */
 export async function sqlitePlace (t: Test): Promise<Place> {
   const path = join(t.testdir(), 'data', 'plants.db')
   return {
@@ -28,7 +28,7 @@ export async function sqlitePlace (t: Test): Promise<Place> {
   }
 }
 
-/** A database of the test's own in a real MongoDB. */
+/** The test's own database in a real MongoDB. */
 export async function mongoPlace (t: Test): Promise<Place & { url: string }> {
   const { url: server, missing } = await mongodb()
   if (server === undefined) throw new Error(missing)
@@ -38,7 +38,7 @@ export async function mongoPlace (t: Test): Promise<Place & { url: string }> {
   return { url, store: () => closedAfter(t, mongoPlantStore({ url })), stored: () => database.plants() }
 }
 
-/** A scripted MongoDB of the test's own, which is always available. */
+/** The test's own scripted MongoDB, which is always available. */
 export async function scriptedPlace (t: Test): Promise<Place> {
   const mongo = await ScriptedMongo.start(t)
   return {
@@ -47,7 +47,7 @@ export async function scriptedPlace (t: Test): Promise<Place> {
   }
 }
 
-/** Runs a suite on both stores; on MongoDB only if one is available. */
+/** Runs a suite on both stores, on MongoDB only if it is available. */
 export async function onBothStores (t: Test, suite: (t: Test, newPlace: NewPlace) => void): Promise<void> {
   t.test('on SQLite', async t => suite(t, sqlitePlace))
   const { missing } = await mongodb()

@@ -8,7 +8,7 @@ import { MongoClient, type Document } from 'mongodb'
 import type { Test } from 'tap'
 import { closedPort } from '../process/lasting-port.js'
 
-/** What `failCommand` does, https://github.com/mongodb/mongo/wiki/The-%22failCommand%22-fail-point */
+/** The data of the fail point `failCommand`, https://github.com/mongodb/mongo/wiki/The-%22failCommand%22-fail-point */
 export interface FailCommand {
   errorCode?: number
   errorLabels?: string[]
@@ -39,7 +39,7 @@ export function mongodOnPath (): string | undefined {
   })
 }
 
-/** Three real members on free ports, with empty folders, that are killed after the test. */
+/** Three real members on free ports and with empty folders, which are killed after the test. */
 export class ReplicaSet {
   readonly #mongod: string
   readonly #members: Member[]
@@ -82,7 +82,7 @@ export class ReplicaSet {
     return `mongodb://${this.#members.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${database}?replicaSet=rs0`
   }
 
-  /** Resolves with the member that takes writes, once there is one. */
+  /** Waits for a member that accepts writes, and returns it. */
   async primary (): Promise<Member> {
     for (const end = performance.now() + START_MS; performance.now() < end; await sleep(100)) {
       for (const member of this.#members) {
@@ -94,7 +94,7 @@ export class ReplicaSet {
     throw new Error('the replica set has no primary')
   }
 
-  /** Makes a command of the service fail on the member that is the primary now. */
+  /** Makes a command of the service fail on the current primary. */
   async failCommand (command: string, data: FailCommand, times: number | 'always'): Promise<void> {
     const { client } = await this.primary()
     await client.db('admin').command({
@@ -104,7 +104,7 @@ export class ReplicaSet {
     })
   }
 
-  /** Stops replication to the secondaries, or resumes it. */
+  /** Stops or resumes replication to the secondaries. */
   async stopReplication (stop: boolean): Promise<void> {
     const primary = await this.primary()
     for (const { client, port } of this.#members) {
@@ -122,7 +122,7 @@ export class ReplicaSet {
     await kill((await this.primary()).process)
   }
 
-  /** Restarts the members that died, and turns all fail points off. */
+  /** Restarts the members that died, and turns off all fail points. */
   async recover (): Promise<void> {
     for (const member of this.#members) {
       if (member.process.exitCode !== null || member.process.signalCode !== null) member.process = this.#spawn(member)

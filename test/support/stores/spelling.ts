@@ -12,7 +12,7 @@ export const anyInt64 = fc.oneof(
   fc.constantFrom(2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n)
 )
 
-/** A way to write a number in JSON (RFC 8259, section 6): the position of its point, trailing zeros, an exponent. */
+/** A spelling of a number in JSON (RFC 8259, section 6): the position of the point, trailing zeros, an exponent. */
 export const anySpelling = fc.record({
   shift: fc.integer({ min: -30, max: 30 }), zeros: fc.integer({ min: 0, max: 12 }), e: fc.constantFrom('e', 'E', 'e+', 'E+')
 })

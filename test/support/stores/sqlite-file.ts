@@ -3,14 +3,14 @@ import { sqliteBinding } from '../../../src/stores/sqlite/database.js'
 
 export const { DatabaseSync } = await sqliteBinding()
 
-/** A connection to a database file, as another program would have; it waits for locks. */
+/** Connects to a database file as another program would; the connection waits for locks. */
 export function openSqlite (path: string): DatabaseSyncInstance {
   const database = new DatabaseSync(path)
   database.exec('PRAGMA busy_timeout = 5000')
   return database
 }
 
-/** The plants that another program sees in a database file. */
+/** The plants in a database file, as another program reads them. */
 export function plantsInFile (path: string): Map<bigint, Record<string, unknown>> {
   const database = openSqlite(path)
   try {

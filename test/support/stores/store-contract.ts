@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { plantStoreContract } from '../../../src/stores/contract.js'
 import type { NewPlace } from './places.js'
 
-/** Checks every promise of `PlantStore` on stores of one kind. */
+/** Runs every check of the `PlantStore` contract on one kind of store. */
 export function storeContract (t: Test, newPlace: NewPlace): void {
   for (const { name, check } of plantStoreContract) {
     t.test(name, async t => {

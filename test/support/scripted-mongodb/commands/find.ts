@@ -28,13 +28,13 @@ export const getMore: Command = ({ request: { body, database }, member }) => {
 /** The number of documents, for the driver's `estimatedDocumentCount`. */
 export const count: Command = ({ request, member }) => ({ n: readAll(member, request, request.body['count']).length, ok: 1 })
 
-/** All documents that this request may see. */
+/** All documents visible to this request. */
 export function readAll (member: Member, request: Request, collectionName: string): Document[] {
   requireReadable(member, request)
   return read(member, request, collectionName)
 }
 
-/** The documents that a filter on `_id` selects and that this request may see. */
+/** The documents visible to this request that a filter on `_id` selects. */
 function read (
   member: Member, request: Request, collectionName: string, filter: Document = {}, sort: Document = {}
 ): Document[] {
@@ -57,7 +57,7 @@ function matching (collection: Map<IdKey, Stored>, filter: Document): Stored[] {
   const isKnown = $nor === undefined
     ? operators.every(name => name in comparisons) || operators.join() === '$in'
     : condition === undefined && $nor.length === 1
-  // A filter that was misread silently would falsify a test.
+  // Silently misreading a filter would falsify a test.
   if (Object.keys(others).length > 0 || !isKnown) throw new CommandError({ code: 2, message: 'only filters by _id, by $in or by $gt, $gte and $lte on it, or $nor of one of these, are supported' })
   if ($nor !== undefined) {
     const excluded = new Set(matching(collection, $nor[0]))

@@ -4,7 +4,7 @@ import type { Request } from '../wire/request.js'
 
 const SET_NAME = 'rs0'
 
-/** The answer by which a driver learns what this member is, with the field names of the command that it sent. */
+/** The answer that describes this member to a driver, with the field names of the command it sent. */
 export function hello ({ request, member }: { request: Request, member: Member }): Document {
   const { kind } = member.deployment
   const writable = 'hello' in request.body ? 'isWritablePrimary' : 'ismaster'

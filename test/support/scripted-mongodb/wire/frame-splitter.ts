@@ -3,7 +3,7 @@ export class FrameSplitter {
   #chunks: Buffer[] = []
   #length = 0
 
-  /** Takes the next bytes of the stream and returns the messages that are complete by now. */
+  /** Adds the next bytes of the stream, and returns the messages that are complete now. */
   push (chunk: Buffer): Buffer[] {
     this.#chunks.push(chunk)
     this.#length += chunk.length
