@@ -16,7 +16,7 @@ function watch (days: number) {
   return { clock, lines, stop }
 }
 
-t.test('a certificate that expires while it is served is logged once 14 days before, and once when it has expired', async t => {
+t.test('a certificate that expires while it is served is logged once 14 days before, and once when it expires', async t => {
   const { clock, lines } = watch(20)
   t.equal(clock.timers, 0, 'the timer does not keep the process alive')
   await clock.pass(5 * DAY)
@@ -32,7 +32,7 @@ t.test('a certificate that expires while it is served is logged once 14 days bef
   t.equal(lines.length, 2)
 })
 
-t.test('one that has expired already is logged at once, and one that is no longer served not at all', async t => {
+t.test('an expired certificate is logged immediately, and one that is no longer served is not logged', async t => {
   t.match(watch(0).lines, [{ level: 50, msg: /^the TLS certificate expired/ }])
   const replaced = watch(20)
   replaced.stop()
@@ -40,7 +40,7 @@ t.test('one that has expired already is logged at once, and one that is no longe
   t.strictSame(replaced.lines, [])
 })
 
-t.test('the service logs it at start and at each reload, in one process however many workers it has', async t => {
+t.test('the service logs an expiry at startup and at each reload, in one process only, even with several workers', async t => {
   const folder = testFolder(t)
   const { use, ...files } = certificateFiles(folder)
   use(makeCertificate(folder, 'soon', 10))

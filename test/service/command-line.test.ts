@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readCommand, UnknownCommand, usage, type Command } from '../../src/service/command-line.js'
 
-t.test('every command is read with its file and its options, in any order', async t => {
+t.test('every command is parsed with its file and its options, in any order', async t => {
   const cases: [args: string[], command: Command][] = [
     [[], { name: 'serve' }],
     [['serve'], { name: 'serve' }],
@@ -22,7 +22,7 @@ t.test('every command is read with its file and its options, in any order', asyn
   for (const [args, command] of cases) t.strictSame(readCommand(args), command, args.join(' '))
 })
 
-t.test('what cannot be used is refused by its name, with a hint', async t => {
+t.test('an invalid argument is refused with its name and a hint', async t => {
   const cases: [args: string[], message: RegExp][] = [
     [['sevre'], /^"sevre" is not a command; plant-store --help/],
     [['serve', 'now'], /^serve does not take "now"; plant-store --help/],

@@ -6,18 +6,18 @@ import { logConditions } from '../../src/service/logging/condition-log.js'
 import { needsProgram } from '../support/process/needs.js'
 import { startService } from '../support/process/program.js'
 
-t.test('readiness that is lost and regained is logged once each', async t => {
+t.test('the loss and the return of readiness are each logged once', async t => {
   const lines: string[] = []
-  const answers = [undefined, 'the store is away', 'the store is away', undefined, undefined]
+  const answers = [undefined, 'the store is down', 'the store is down', undefined, undefined]
   const log = pino({}, { write: (line: string) => { lines.push(JSON.parse(line).msg) } })
   const stop = logConditions(async () => answers.shift(), log)
   t.teardown(stop)
   while (answers.length > 0) await new Promise(resolve => setTimeout(resolve, 100))
   await new Promise(resolve => setTimeout(resolve, 500))
-  t.strictSame(lines, ['not ready: the store is away', 'ready again'])
+  t.strictSame(lines, ['not ready: the store is down', 'ready again'])
 })
 
-t.test('file descriptors that are exhausted are logged once', needsProgram('prlimit', 'util-linux'), async t => {
+t.test('running out of file descriptors is logged once', needsProgram('prlimit', 'util-linux'), async t => {
   const service = await startService(t)
   execFileSync('prlimit', ['--pid', String(service.pid), '--nofile=64:64'])
   const { port } = new URL(service.address)

@@ -9,7 +9,7 @@ import { makeCertificate } from '../support/process/make-certificate.js'
 
 const SECRET = 'tooshort!secret'
 
-t.test('an invalid value fails startup with one line that names the variable, its fault and what is allowed', async t => {
+t.test('an invalid value fails startup with one line: the variable, what is wrong and what is allowed', async t => {
   const folder = testFolder(t)
   const text = join(folder, 'text')
   writeFileSync(text, 'no PEM\n')
@@ -61,14 +61,14 @@ t.test('an invalid value fails startup with one line that names the variable, it
     t.notMatch(message, SECRET, 'no secret')
     if (!startedWith.includes(names)) continue
     const { code, stdout, stderr } = await run([], env, { counted: true })
-    t.strictSame({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `plant-store: ${message}\n` }, `a start with ${names}`)
+    t.strictSame({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `plant-store: ${message}\n` }, `startup with ${names}`)
   }
 })
 
-/** Of the invalid values, those with which the program is started. */
+/** The variables with whose invalid values the program is also started. */
 const startedWith = ['PORT', 'MONGODB_URL', 'DATA_DIR', 'TLS_CERT_FILE', 'NODE_ENV']
 
-/** The message with which a start would fail: at its configuration, or when it opens its store. */
+/** The message with which startup would fail, because of the configuration or when the store is opened. */
 async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
   const store = await Promise.resolve().then(() => createStore(readConfiguration(env))).catch((error: Error) => error)
   if (store instanceof Error) return store.message
@@ -82,7 +82,7 @@ async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
   }
 }
 
-t.test('with workers, too, a failed start is one line', async t => {
+t.test('a failed startup is also reported in one line with workers', async t => {
   const folder = testFolder(t)
   writeFileSync(join(folder, 'file'), '')
   const { code, stderr } = await run([], { PORT: '0', WORKERS: '3', ACCESS_TOKENS: token, DATA_DIR: join(folder, 'file') }, { counted: true })
@@ -91,7 +91,7 @@ t.test('with workers, too, a failed start is one line', async t => {
   t.equal(stderr.trimEnd().split('\n').length, 1, stderr)
 })
 
-t.test('--help and --version answer; an unknown command is refused with a hint', async t => {
+t.test('--help and --version print to standard output; an unknown command is refused with a hint', async t => {
   const [help, version, unknown] = await Promise.all([run(['--help'], {}, { counted: true }), run(['--version'], {}), run(['sevre'], {}, { counted: true })])
   t.equal(help.code, 0)
   t.match(help.stdout, /Usage: plant-store \[serve\]\n +plant-store export \[FILE\]/)

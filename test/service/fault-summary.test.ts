@@ -20,7 +20,7 @@ function summary () {
   return { clock, faults, lines, ids, report }
 }
 
-t.test('the first fault of a kind is logged at once, those that follow as a count each second', async t => {
+t.test('the first fault of a kind is logged immediately, later ones as a count each second', async t => {
   const { clock, lines, report } = summary()
   for (let turn = 0; turn < 100; turn++) report('a')
   report('b')
@@ -33,11 +33,11 @@ t.test('the first fault of a kind is logged at once, those that follow as a coun
   t.strictSame(lines.splice(0), ['a: 50 more'])
   await clock.pass(1_000)
   report('a')
-  t.strictSame(lines, ['a'], 'after a second without any it is a first one again')
-  t.equal(clock.timers, 0, 'a process is not kept alive')
+  t.strictSame(lines, ['a'], 'after a second without faults, the next one is a first one again')
+  t.equal(clock.timers, 0, 'the process is not kept alive')
 })
 
-t.test('the first 100 requests of a line are named by their ids', async t => {
+t.test('a summary lists the ids of its first 100 requests', async t => {
   const { clock, ids, report } = summary()
   for (let turn = 0; turn < 3; turn++) report('a')
   await clock.pass(1_000)
@@ -48,7 +48,7 @@ t.test('the first 100 requests of a line are named by their ids', async t => {
   t.equal(ids.at(-1), 'request-103')
 })
 
-t.test('messages without end are summed up as one kind, and nothing is lost at the exit', async t => {
+t.test('beyond 20 different messages, all others are summarized as one kind, and nothing is lost at exit', async t => {
   const { faults, lines, report } = summary()
   for (let turn = 0; turn < 1_000; turn++) report(`message ${turn}`)
   t.equal(lines.length, 21)
@@ -57,7 +57,7 @@ t.test('messages without end are summed up as one kind, and nothing is lost at t
   t.match(lines.at(-1), '979 more')
 })
 
-t.test('a storm of 503 leaves some lines without a stack, and every response is counted in them', async t => {
+t.test('a storm of 503 responses is logged in a few lines without stacks, which count every response', async t => {
   const service = await startService(t, { QUEUE_LIMIT: '1' })
   const clients = new PlantClients(overHttp(service.address, token))
   await clients.load({ connections: 32, ms: 1_500 })

@@ -10,7 +10,7 @@ import { closedPort } from '../support/process/lasting-port.js'
 import { create, startService, testFolder, token } from '../support/process/program.js'
 import { program } from '../support/process/project.js'
 
-t.test('ACCESS_LOG writes one line for each request, with the trace and without secrets, and loses none at shutdown', async t => {
+t.test('ACCESS_LOG writes one line for each request, with its trace id and without secrets, and loses none at shutdown', async t => {
   const service = await startService(t, { ACCESS_LOG: 'true', WORKERS: '2' }, { counted: true })
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
   await fetch(`${service.address}/plants?access_token=${token}`, {
@@ -30,7 +30,7 @@ t.test('ACCESS_LOG writes one line for each request, with the trace and without 
   t.notMatch(service.stdout, 'nobody may read')
 })
 
-t.test('without ACCESS_LOG a request leaves no line', async t => {
+t.test('without ACCESS_LOG requests are not logged', async t => {
   const service = await startService(t)
   await create(service.address)
   await create(service.address, { bearer: 'another-access-token' })
@@ -40,7 +40,7 @@ t.test('without ACCESS_LOG a request leaves no line', async t => {
   t.match(service.log.map(({ msg }) => msg), [/^ready at/, /^SIGTERM: /, 'stopped'])
 })
 
-/** @param log where the service writes its log: a file, or a pipe that is not read yet */
+/** @param log where the service writes its log: a file, or a pipe without a reader at first */
 async function startWithLog (t: Test, log: string | 'pipe', env: Record<string, string>) {
   const address = `http://127.0.0.1:${await closedPort()}`
   const variables = { PATH: process.env.PATH, PORT: new URL(address).port, ACCESS_TOKENS: token, DATA_DIR: testFolder(t), NODE_ENV: 'production', ...env }
@@ -50,8 +50,8 @@ async function startWithLog (t: Test, log: string | 'pipe', env: Record<string, 
   t.teardown(() => child.kill('SIGKILL'))
   let stderr = ''
   child.stderr?.on('data', text => { stderr += text })
-  const isThere = () => fetch(address).then(() => true, () => false)
-  for (let turn = 0; turn < 800 && !await isThere(); turn++) await sleep(25)
+  const isListening = () => fetch(address).then(() => true, () => false)
+  for (let turn = 0; turn < 800 && !await isListening(); turn++) await sleep(25)
   return {
     address,
     stdout: child.stdout,
@@ -74,7 +74,7 @@ for (const ACCESS_LOG of ['true', 'false']) {
   })
 }
 
-t.test('a log without a reader blocks nothing', async t => {
+t.test('a log without a reader does not block the service', async t => {
   const { address, stdout, stderr, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
   const long = 'x'.repeat(7_000)
   for (let turn = 0; turn < 400; turn++) await fetch(`${address}/${long}${turn}`)
@@ -87,7 +87,7 @@ t.test('a log without a reader blocks nothing', async t => {
   t.equal((await end()).code, 0)
   const lines = log.trim().split('\n').map(line => JSON.parse(line))
   const { lost } = lines.find(({ msg }) => / lines of this log are lost/.test(msg))
-  t.equal(lines.filter(({ msg }) => msg === 'request').length + lost, 402, 'with the first and the plant\'s: those that are lost are counted')
+  t.equal(lines.filter(({ msg }) => msg === 'request').length + lost, 402, 'lost lines are counted; two of the requests are the first one and the plant')
   t.match(lines.at(-1), { msg: 'stopped' })
 })
 
@@ -95,10 +95,10 @@ t.test('a service whose log has no reader still shuts down', async t => {
   const { address, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
   const long = 'x'.repeat(7_000)
   for (let turn = 0; turn < 100; turn++) await fetch(`${address}/${long}${turn}`)
-  t.equal((await end()).code, 0, 'and is not forced to')
+  t.equal((await end()).code, 0, 'the shutdown is not forced')
 })
 
-t.test('logging resumes after an outage, with the number of lines lost', withCompiler, async t => {
+t.test('logging resumes after an outage, with the number of lost lines', withCompiler, async t => {
   const folder = testFolder(t)
   const file = join(folder, 'service.log')
   const calls = failingCalls(folder, 'service.log')
@@ -106,7 +106,7 @@ t.test('logging resumes after an outage, with the number of lines lost', withCom
   const lines = () => readFileSync(file, 'utf8').trim().split('\n').map(line => JSON.parse(line))
   await create(address)
   const requests = () => lines().filter(({ msg }) => msg === 'request').length
-  // With that of startWithLog.
+  // Including the request of startWithLog.
   for (let turn = 0; turn < 400 && requests() < 2; turn++) await sleep(50)
   const before = requests()
   calls.begin('write')

@@ -10,22 +10,22 @@ import { buildService } from '../support/http/service.js'
 import { certificateFiles, makeCertificate } from '../support/process/make-certificate.js'
 import { childrenOf, create, startService, testFolder, token } from '../support/process/program.js'
 
-type Measuring = Awaited<ReturnType<typeof startService>> & { metricsPort: number, scrape: () => Promise<string> }
+type MeasuredService = Awaited<ReturnType<typeof startService>> & { metricsPort: number, scrape: () => Promise<string> }
 
-async function startMeasuring (t: Test, env: Record<string, string> = {}): Promise<Measuring> {
+async function startMeasured (t: Test, env: Record<string, string> = {}): Promise<MeasuredService> {
   const service = await startService(t, { METRICS_PORT: '0', ...env }, { counted: true })
   const metricsPort = Number((await service.logged('metrics on port')).port)
   return Object.assign(service, { metricsPort, scrape: async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text() })
 }
 
-/** The value of a series without labels, or with exactly these. */
+/** The value of a series: a name, optionally with all of its labels. */
 function valueOf (text: string, series: string): number {
   const line = text.split('\n').find(line => line.startsWith(`${series} `))
   return line === undefined ? NaN : Number(line.slice(series.length + 1))
 }
 
-t.test('requests are counted with method, route and status_code; create requests by their outcome', async t => {
-  const { address, metricsPort, scrape } = await startMeasuring(t)
+t.test('requests are counted by method, route and status_code, create requests also by outcome', async t => {
+  const { address, metricsPort, scrape } = await startMeasured(t)
   await create(address, { id: 1 })
   await create(address, { id: 1 })
   await create(address, { bearer: 'another-access-token' })
@@ -42,13 +42,13 @@ t.test('requests are counted with method, route and status_code; create requests
   t.ok(valueOf(metrics, 'nodejs_eventloop_lag_seconds') >= 0)
   t.equal((await fetch(`http://127.0.0.1:${metricsPort}/`)).status, 404)
   t.equal((await fetch(`http://127.0.0.1:${metricsPort}/metrics`, { method: 'POST' })).status, 405)
-  t.equal((await fetch(`${address}/metrics`)).status, 404, 'not on the port of the plants')
+  t.equal((await fetch(`${address}/metrics`)).status, 404, 'metrics are not served on the main port')
 })
 
 for (const WORKERS of ['1', '2']) {
-  t.test(`before any request, every outcome and the responses of 5xx are there, at 0, with WORKERS=${WORKERS}`, async t => {
+  t.test(`before any request, the counters of all outcomes and 5xx responses exist and are 0, with WORKERS=${WORKERS}`, async t => {
     const before = Date.now() / 1_000
-    const { scrape } = await startMeasuring(t, { WORKERS })
+    const { scrape } = await startMeasured(t, { WORKERS })
     const metrics = await scrape()
     for (const outcome of ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed']) {
       t.equal(valueOf(metrics, `plant_store_creates_total{outcome="${outcome}"}`), 0, outcome)
@@ -61,7 +61,7 @@ for (const WORKERS of ['1', '2']) {
     t.equal(valueOf(metrics, 'plant_store_queue_bytes'), 0)
     const started = valueOf(metrics, 'process_start_time_seconds')
     t.ok(started >= before - 2 && started <= Date.now() / 1_000 + 1, `${started}`)
-    t.notMatch(metrics, 'tls_certificate', 'without TLS there is no certificate')
+    t.notMatch(metrics, 'tls_certificate', 'without TLS there is no certificate metric')
   })
 }
 
@@ -83,8 +83,8 @@ t.test('each outcome of a create request is counted', async t => {
   t.strictSame(counts, [2, 1, 1, 1, 1, 1])
 })
 
-t.test('a body that is being received counts as queue bytes, also in a worker', async t => {
-  const { address, scrape } = await startMeasuring(t, { WORKERS: '2' })
+t.test('a body that is being received counts as queue bytes, even in a worker', async t => {
+  const { address, scrape } = await startMeasured(t, { WORKERS: '2' })
   const connection = await RawConnection.open(t, Number(new URL(address).port))
   connection.write('POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${token}`, 'Content-Type: application/json', 'Content-Length: 200000', '', ' '.repeat(100_000))
   let bytes = 0
@@ -95,7 +95,7 @@ t.test('a body that is being received counts as queue bytes, also in a worker', 
   t.equal(bytes, 0)
 })
 
-t.test('of several processes, the largest lag of the event loop counts, and the first start', async t => {
+t.test('for several processes, the highest event loop lag and the earliest start time are reported', async t => {
   const metrics = await new ProcessMetrics().data()
   const withValue = (name: string, value: number) =>
     metrics.map(metric => (metric.name === name ? { ...metric, values: [{ value, labels: {} }] } : metric))
@@ -112,18 +112,18 @@ t.test('of several processes, the largest lag of the event loop counts, and the 
   }
 })
 
-t.test('a lag that was not measured since the last scrape is left out', async t => {
+t.test('an event loop lag without samples since the last scrape is omitted', async t => {
   const process = new ProcessMetrics()
   await process.data()
   const text = await aggregate([await process.data()]).metrics()
   t.notMatch(text, /NaN|9223372036/)
 })
 
-t.test('memory is that of all processes, the first one included', async t => {
-  const { pid, scrape } = await startMeasuring(t, { WORKERS: '2' })
+t.test('memory is the sum over all processes, including the primary', async t => {
+  const { pid, scrape } = await startMeasured(t, { WORKERS: '2' })
   const pids = [pid, ...childrenOf(pid)]
   t.equal(pids.length, 3)
-  // It changes between the two, most of all after the start.
+  // It changes between the two measurements, especially soon after startup.
   let ratio = 0
   for (let turn = 0; turn < 20 && Math.abs(ratio - 1) > 0.15; turn++) {
     await sleep(100)
@@ -133,8 +133,8 @@ t.test('memory is that of all processes, the first one included', async t => {
   t.ok(Math.abs(ratio - 1) <= 0.15, `${ratio}`)
 })
 
-t.test('workers that die are replaced; what they counted since the last scrape outlives them, except for the last second', async t => {
-  const service = await startMeasuring(t, { WORKERS: '2' })
+t.test('workers that die are replaced, and their counts are kept, except for those of the last second', async t => {
+  const service = await startMeasured(t, { WORKERS: '2' })
   for (let turn = 0; turn < 6; turn++) await create(service.address)
   await sleep(2_500)
   for (const pid of childrenOf(service.pid)) process.kill(pid, 'SIGKILL')
@@ -149,12 +149,12 @@ t.test('workers that die are replaced; what they counted since the last scrape o
 })
 
 for (const WORKERS of ['1', '2']) {
-  t.test(`with TLS, the time at which the served certificate expires, with WORKERS=${WORKERS}`, async t => {
+  t.test(`with TLS, the expiry time of the served certificate is a metric, with WORKERS=${WORKERS}`, async t => {
     const folder = testFolder(t)
     const { use, ...files } = certificateFiles(folder)
     const expiry = (): number => Date.parse(execFileSync('openssl', ['x509', '-enddate', '-noout', '-in', files.TLS_CERT_FILE], { encoding: 'utf8' }).slice('notAfter='.length)) / 1_000
     use(makeCertificate(folder, 'first'))
-    const service = await startMeasuring(t, { ...files, WORKERS })
+    const service = await startMeasured(t, { ...files, WORKERS })
     const name = 'plant_store_tls_certificate_expiry_timestamp_seconds'
     t.equal(valueOf(await service.scrape(), name), expiry())
     const before = expiry()
@@ -168,7 +168,7 @@ for (const WORKERS of ['1', '2']) {
 }
 
 t.test('the dashboard shows every metric of the service', async t => {
-  const { scrape } = await startMeasuring(t, { WORKERS: '2' })
+  const { scrape } = await startMeasured(t, { WORKERS: '2' })
   const measured = new Set((await scrape()).match(/^(?:http|plant_store)_\w+/gm)?.map(name => name.replace(/_(?:bucket|sum|count)$/, '')))
   const dashboard = readFileSync('docs/grafana-dashboard.json', 'utf8')
   t.strictSame([...measured].filter(name => !dashboard.includes(name)), [])

@@ -3,7 +3,7 @@ import { errorCodes } from '../../src/http/errors.js'
 import { buildService, TOKEN } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
-t.test('/openapi.json describes all that a client needs, without a token', async t => {
+t.test('/openapi.json describes everything a client needs, and is served without a token', async t => {
   const { app } = await buildService(t, forgetfulStore())
   const response = await app.inject({ url: '/openapi.json' })
   t.equal(response.statusCode, 200)

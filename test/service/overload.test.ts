@@ -1,20 +1,20 @@
 import t from 'tap'
 import { create, startService } from '../support/process/program.js'
 
-// From SIGUSR1 on, the event loop is held for 800 ms again and again; a second one ends it.
-const hold = `
-  let holding = false
+// SIGUSR1 starts to block the event loop, for 800 ms at a time; a second one stops it.
+const blocker = `
+  let isBlocking = false
   process.on("SIGUSR1", () => {
-    holding = !holding
-    const again = () => {
+    isBlocking = !isBlocking
+    const block = () => {
       for (const end = Date.now() + 800; Date.now() < end;);
-      if (holding) setTimeout(again, 5)
+      if (isBlocking) setTimeout(block, 5)
     }
-    if (holding) again()
+    if (isBlocking) block()
   })`
 
-t.test('while the event loop lags, plants are refused and not stored, and health says why', async t => {
-  const service = await startService(t, {}, { counted: true, preload: ['--import', `data:text/javascript,${encodeURIComponent(hold)}`] })
+t.test('while the event loop lags, plants are refused, and /health/ready says why', async t => {
+  const service = await startService(t, {}, { counted: true, preload: ['--import', `data:text/javascript,${encodeURIComponent(blocker)}`] })
   service.child.kill('SIGUSR1')
   await new Promise(resolve => setTimeout(resolve, 2_500))
   const [refused, ready, live] = await Promise.all([
@@ -29,5 +29,5 @@ t.test('while the event loop lags, plants are refused and not stored, and health
 
   service.child.kill('SIGUSR1')
   for (let tries = 0; tries < 40 && !(await fetch(`${service.address}/health/ready`)).ok; tries++) await new Promise(resolve => setTimeout(resolve, 100))
-  t.equal((await create(service.address)).status, 200, 'as soon as it has caught up')
+  t.equal((await create(service.address)).status, 200, 'plants are stored again once the event loop has recovered')
 })

@@ -25,7 +25,7 @@ t.test('without configuration the first screen shows how to send a request, and 
   t.match(stdout, /stores in {3}SQLite, .*plants\.db/)
   t.equal(stdout.match(/^ {2}token {7}([\w-]{32}) /gm)?.length, 1, 'the token, once')
   const lines = stdout.match(/^ *curl .*$/gm) ?? []
-  t.equal(lines.length, 1, 'the curl line, once')
+  t.equal(lines.length, 1, 'the curl command, once')
 
   const { stdout: answer } = await promisify(execFile)('bash', ['-c', lines[0] as string])
   t.strictSame(JSON.parse(answer), { name: 'Monstera deliciosa', tag: 'aroid' })
@@ -34,7 +34,7 @@ t.test('without configuration the first screen shows how to send a request, and 
   t.equal(service.stderr, '')
 })
 
-t.test('on SIGTERM it answers pending requests, accepts no more, and exits with code 0', async t => {
+t.test('on SIGTERM the service finishes pending requests, accepts no more, and exits with 0', async t => {
   const folder = t.testdir()
   const service = launch(t, { DATA_DIR: folder, ACCESS_TOKENS: TOKEN, NODE_ENV: 'production' })
   const { port } = new URL(await service.ready())
@@ -42,7 +42,7 @@ t.test('on SIGTERM it answers pending requests, accepts no more, and exits with 
   const body = '{"id":7,"name":"a name that no log may contain"}'
   const connection = await RawConnection.open(t, Number(port))
   connection.write('POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', `Content-Length: ${body.length}`, 'Expect: 100-continue', '', '')
-  t.equal((await connection.answer()).status, 100, 'the service has it')
+  t.equal((await connection.answer()).status, 100, 'the service has received the request')
   const end = service.end('SIGTERM')
   await service.logged('SIGTERM: finishing pending requests')
   t.equal((await connection.write(body).answer()).status, 200)
@@ -52,7 +52,7 @@ t.test('on SIGTERM it answers pending requests, accepts no more, and exits with 
   t.notMatch(service.stdout + service.stderr, /no-log-may|no log may/)
 })
 
-t.test('after SIGKILL under load, every plant that was acknowledged is there', async t => {
+t.test('after SIGKILL under load, every acknowledged plant is stored', async t => {
   const folder = t.testdir()
   const env = { DATA_DIR: folder, ACCESS_TOKENS: TOKEN, NODE_ENV: 'production' }
   const service = launch(t, env)
@@ -65,13 +65,13 @@ t.test('after SIGKILL under load, every plant that was acknowledged is there', a
   const again = launch(t, env)
   const address = await again.ready()
   t.strictSame(lost(clients.sent, plantsInFile(join(folder, 'plants.db'))), [], `${clients.acknowledged.length} acknowledged`)
-  t.equal((await create(address, { bearer: TOKEN, id: 1, name: 'plant 1' })).status, 200, 'the same plant again')
+  t.equal((await create(address, { bearer: TOKEN, id: 1, name: 'plant 1' })).status, 200, 'a retry of an acknowledged plant')
   t.equal((await fetch(`${address}/health/ready`)).status, 200)
   t.match(await again.end('SIGINT'), { code: 0, signal: null })
 })
 
 const { missing } = await mongodb()
-t.test('with MONGODB_URL plants go there', needs(missing), async t => {
+t.test('with MONGODB_URL, plants are stored in MongoDB', needs(missing), async t => {
   const place = await mongoPlace(t)
   const service = launch(t, { MONGODB_URL: place.url, ACCESS_TOKENS: TOKEN })
   const address = await service.ready()

@@ -11,7 +11,7 @@ function schedule (t: Test) {
   return { clock, started, restarts }
 }
 
-t.test('a worker that exits again and again waits twice as long each time, up to 10 s', async t => {
+t.test('the delay doubles each time a worker exits soon after its start, up to 10 s', async t => {
   const { clock, started, restarts } = schedule(t)
   const delays: number[] = []
   for (let turn = 0; turn < 9; turn++) {
@@ -22,21 +22,21 @@ t.test('a worker that exits again and again waits twice as long each time, up to
   t.equal(started.length, 9)
 })
 
-t.test('a worker that has served for a second is replaced after 100 ms', async t => {
+t.test('a worker that was ready for a second is replaced after 100 ms', async t => {
   const { clock, restarts } = schedule(t)
   for (let turn = 0; turn < 5; turn++) await clock.pass(restarts.replace('a', 999, 2))
   t.equal(restarts.replace('a', 1_000, 2), 100)
   await clock.pass(100)
-  t.equal(restarts.replace('a', 0, 2), 200, 'and counts from there')
+  t.equal(restarts.replace('a', 0, 2), 200, 'the delay doubles from there')
 })
 
-t.test('each place has a back-off of its own', async t => {
+t.test('each place has its own back-off', async t => {
   const { clock, restarts } = schedule(t)
   for (let turn = 0; turn < 5; turn++) await clock.pass(restarts.replace('a', 0, 2))
   t.equal(restarts.replace('b', 0, 2), 100)
 })
 
-t.test('one of three workers killed every second: two always serve', async t => {
+t.test('if one of three workers is killed every second, two are always ready', async t => {
   const { clock, started, restarts } = schedule(t)
   const readyAt = new Map([['a', 0], ['b', 0], ['c', 0]])
   const startTime = 500
@@ -60,15 +60,15 @@ t.test('if no worker is left, the next one starts within a second', async t => {
   await clock.pass(4_000)
   t.equal(restarts.replace('b', 0, 0), 10_000)
   await clock.pass(1_000)
-  t.strictSame(started.map(([place]) => place), ['a'], 'the one that was due first')
+  t.strictSame(started.map(([place]) => place), ['a'], 'the one that was due first is started early')
   await clock.pass(8_999)
   t.equal(started.length, 1)
   await clock.pass(1)
-  t.strictSame(started.map(([place]) => place), ['a', 'b'], 'the other one at its time')
+  t.strictSame(started.map(([place]) => place), ['a', 'b'], 'the other one is started when it is due')
   t.equal(clock.now() - begin, 14_000)
 })
 
-t.test('the only place is replaced within a second too', async t => {
+t.test('an only worker is also replaced within a second', async t => {
   const { clock, started, restarts } = schedule(t)
   for (let turn = 0; turn < 8; turn++) await clock.pass(restarts.replace('a', 0, 0))
   t.equal(restarts.replace('a', 0, 0), 1_000)
@@ -76,7 +76,7 @@ t.test('the only place is replaced within a second too', async t => {
   t.equal(started.length, 9)
 })
 
-t.test('the delay that is announced is the back-off, however slow the process is', async t => {
+t.test('the returned delay is the back-off, even if the process is slow', async t => {
   class SlowClock extends VirtualClock {
     override now (): number { return super.now() + this.#delay++ }
     #delay = 0
@@ -84,10 +84,10 @@ t.test('the delay that is announced is the back-off, however slow the process is
   const restarts = restartSchedule<string>(() => {}, new SlowClock())
   t.teardown(() => restarts.stop())
   t.equal(restarts.replace('a', 0, 2), 100)
-  t.equal(restarts.replace('b', 0, 0), 100, 'also if no worker is left')
+  t.equal(restarts.replace('b', 0, 0), 100, 'even if no worker is left')
 })
 
-t.test('after stop nothing starts', async t => {
+t.test('no worker is started after stop', async t => {
   const { clock, started, restarts } = schedule(t)
   restarts.replace('a', 0, 0)
   restarts.stop()

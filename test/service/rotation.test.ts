@@ -9,21 +9,21 @@ import { askEveryWorker } from '../support/process/ask-every-worker.js'
 import { startService, testFolder } from '../support/process/program.js'
 
 const OLD = 'the-old-access-token'
-const BOTH = 'the-lasting-access-token'
+const KEPT = 'the-kept-access-token'
 const NEW = 'the-new-access-token'
 
-t.test('SIGHUP under load: new tokens work, old ones stop, in all workers; none that lasts is ever refused', async t => {
+t.test('SIGHUP under load: all workers accept new tokens and refuse removed ones, and a kept token is never refused', async t => {
   const file = join(testFolder(t), 'tokens')
-  writeFileSync(file, `${OLD}\n${BOTH}\n`)
+  writeFileSync(file, `${OLD}\n${KEPT}\n`)
   const service = await startService(t, { ACCESS_TOKENS_FILE: file, WORKERS: '2', REQUEST_ID_HEADER: 'x-request-id' }, { counted: true })
   await askEveryWorker(service.address, { bearer: OLD, status: 200 })
   await askEveryWorker(service.address, { bearer: NEW, status: 401 })
   const clients = [false, true].map((reconnect, place) => (
-    new PlantClients(overHttp(service.address, BOTH, { reconnect }), 2_000_000 + place * 1_000_000)
+    new PlantClients(overHttp(service.address, KEPT, { reconnect }), 2_000_000 + place * 1_000_000)
   ))
   const stops = clients.map(clients => clients.start(4))
 
-  writeFileSync(file, `${NEW}, ${BOTH}`)
+  writeFileSync(file, `${NEW}, ${KEPT}`)
   service.child.kill('SIGHUP')
   await service.logged('SIGHUP: access tokens and certificate reloaded')
   await askEveryWorker(service.address, { bearer: OLD, status: 401 })
@@ -40,7 +40,7 @@ t.test('SIGHUP under load: new tokens work, old ones stop, in all workers; none 
   t.notMatch(service.stdout, OLD)
 })
 
-t.test('SIGHUP serves a new certificate; one that does not fit changes nothing', async t => {
+t.test('SIGHUP loads a new certificate; one that does not match the key changes nothing', async t => {
   const folder = testFolder(t)
   const { use, ...files } = certificateFiles(folder)
   const [first, second, third] = ['first', 'second', 'third'].map(name => makeCertificate(folder, name)) as [Certificate, Certificate, Certificate]
@@ -54,7 +54,7 @@ t.test('SIGHUP serves a new certificate; one that does not fit changes nothing',
   use(second)
   service.child.kill('SIGHUP')
   await service.logged('certificate reloaded')
-  // Each worker serves it as soon as it has it.
+  // The workers load it at different times.
   const eight = async () =>
     Promise.all(Array.from({ length: 8 }, () => nameOf(service.address, first.pem + second.pem)))
   let names = await eight()
@@ -69,16 +69,16 @@ t.test('SIGHUP serves a new certificate; one that does not fit changes nothing',
   t.equal(await nameOf(service.address, second.pem), 'second')
 })
 
-/** Asks on a new connection again and again; its result stops it, and returns what failed. */
+/** Sends requests on new connections; returns a function that stops them and returns the failures. */
 function load (address: string, ca: string): () => Promise<unknown[]> {
   const failures: unknown[] = []
   const stop = new AbortController()
-  const ended = (async () => {
+  const stopped = (async () => {
     while (!stop.signal.aborted) await nameOf(address, ca).catch((error: Error) => failures.push(error.message))
   })()
   return async () => {
     stop.abort()
-    await ended
+    await stopped
     return failures
   }
 }

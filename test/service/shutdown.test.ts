@@ -6,7 +6,7 @@ import { RawConnection } from '../support/http/raw-connection.js'
 import { startService, token } from '../support/process/program.js'
 
 for (const WORKERS of ['1', '2']) {
-  t.test(`SIGTERM under load cuts no request that was sent, with WORKERS=${WORKERS}`, async t => {
+  t.test(`SIGTERM under load cuts off no request, with WORKERS=${WORKERS}`, async t => {
     const service = await startService(t, { WORKERS })
     const clients = new PlantClients(overHttp(service.address, token))
     const stop = clients.start(64)
@@ -18,7 +18,7 @@ for (const WORKERS of ['1', '2']) {
     await stop()
     t.equal(code, 0, stderr)
     t.ok(took < 10_000, `${Math.round(took)} ms`)
-    t.strictSame(Object.keys(clients.counts), ['200', 'refused'], 'later connections are refused, and none is cut')
+    t.strictSame(Object.keys(clients.counts), ['200', 'refused'], 'later connections are refused, and none is cut off')
     t.match(service.log.at(-1), { msg: 'stopped' })
   })
 }
@@ -30,7 +30,7 @@ t.test('a shutdown is forced 5 s after STORE_TIMEOUT, and after 25 s in any case
   )
 })
 
-t.test('during shutdown it is not ready, and says why', async t => {
+t.test('during shutdown the service is not ready, and says why', async t => {
   const service = await startService(t, {}, { counted: true })
   service.child.kill('SIGINT')
   let ready = await fetch(`${service.address}/health/ready`)
@@ -42,12 +42,12 @@ t.test('during shutdown it is not ready, and says why', async t => {
 })
 
 for (const WORKERS of ['1', '2']) {
-  t.test(`a second signal exits at once, with WORKERS=${WORKERS}`, async t => {
+  t.test(`a second signal exits immediately, with WORKERS=${WORKERS}`, async t => {
     const service = await startService(t, { WORKERS })
     // The shutdown would wait for a request that never completes.
     const connection = await RawConnection.open(t, Number(new URL(service.address).port))
     connection.write('POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${token}`, 'Content-Type: application/json', 'Content-Length: 10', 'Expect: 100-continue', '', '')
-    t.equal((await connection.answer()).status, 100, 'the service has it')
+    t.equal((await connection.answer()).status, 100, 'the service has received the request')
     service.child.kill('SIGTERM')
     await service.logged('SIGTERM: finishing pending requests')
     const start = performance.now()
@@ -58,9 +58,9 @@ for (const WORKERS of ['1', '2']) {
   })
 }
 
-t.test('an uncaught exception is logged, requests already received are answered, and the exit code is not 0', async t => {
+t.test('after an uncaught exception it is logged, pending requests are finished, and the exit code is 1', async t => {
   // Thrown soon after SIGUSR1, with create requests pending.
-  const source = 'process.on("SIGUSR1", () => { setTimeout(() => { throw new Error("made by the test") }, 100) })'
+  const source = 'process.on("SIGUSR1", () => { setTimeout(() => { throw new Error("thrown by the test") }, 100) })'
   const service = await startService(t, {}, { counted: true, preload: ['--import', `data:text/javascript,${encodeURIComponent(source)}`] })
   const clients = new PlantClients(overHttp(service.address, token))
   const stop = clients.start(8)
@@ -70,5 +70,5 @@ t.test('an uncaught exception is logged, requests already received are answered,
   await stop()
   t.equal(code, 1)
   t.strictSame(Object.keys(clients.counts), ['200', 'refused'])
-  t.match(await service.logged('shutting down after an uncaught error'), { level: 60, err: { message: 'made by the test' } })
+  t.match(await service.logged('shutting down after an uncaught error'), { level: 60, err: { message: 'thrown by the test' } })
 })

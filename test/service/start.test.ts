@@ -13,7 +13,7 @@ t.test('a port in use is reported in one line', async t => {
   t.equal((await create(first.address)).status, 200)
 })
 
-t.test('SIGTERM stops the program while it is loading, even if the signal is ignored by default', async t => {
+t.test('SIGTERM is handled even while the program is loading, as a process with PID 1 would otherwise ignore it', async t => {
   const hook = `export async function load (url, context, next) {
     if (url.endsWith('/command-line.js')) {
       process.kill(process.pid, 'SIGTERM')

@@ -11,7 +11,7 @@ import { closedPort } from '../support/process/lasting-port.js'
 import { run, startService, testFolder, token } from '../support/process/program.js'
 
 for (const WORKERS of ['1', '2']) {
-  t.test(`with WORKERS=${WORKERS}, a HOST that is a path is a socket for the owner and the group; it is removed at shutdown, which cuts no request`, async t => {
+  t.test(`with WORKERS=${WORKERS}, a path in HOST is a socket for owner and group, removed at a shutdown that cuts off no request`, async t => {
     const HOST = join(testFolder(t), 'plant-store.sock')
     const service = await startService(t, { HOST, WORKERS }, { counted: true })
     t.equal(service.address, `unix:${HOST}`)
@@ -28,10 +28,10 @@ for (const WORKERS of ['1', '2']) {
     t.notOk(existsSync(HOST))
   })
 
-  t.test(`with WORKERS=${WORKERS}, the socket of a killed service is replaced, that of a running one is not`, async t => {
+  t.test(`with WORKERS=${WORKERS}, the socket of a killed service is replaced, but not that of a running one`, async t => {
     const HOST = join(testFolder(t), 'plant-store.sock')
     const killed = await startService(t, { HOST, WORKERS }, { detached: true })
-    // With its workers, which are in its process group.
+    // Also kills its workers, which are in the same process group.
     process.kill(-killed.pid, 'SIGKILL')
     await killed.ended
     t.ok(statSync(HOST).isSocket(), 'it was left behind')
@@ -45,7 +45,7 @@ for (const WORKERS of ['1', '2']) {
   })
 }
 
-t.test('a path that cannot be a socket stops the start, and is not changed', async t => {
+t.test('a path that cannot be a socket fails startup, and the file is not changed', async t => {
   const folder = testFolder(t)
   const file = join(folder, 'file')
   writeFileSync(file, 'mine')
@@ -60,7 +60,7 @@ t.test('a path that cannot be a socket stops the start, and is not changed', asy
   t.strictSame([isFile.code, isLong.code, nowhere.code], [1, 1, 1])
 })
 
-t.test('with a socket, metrics are on 127.0.0.1, and METRICS_PORT may be the PORT that is not used', async t => {
+t.test('with a socket, metrics are served on 127.0.0.1, and METRICS_PORT may equal the unused PORT', async t => {
   const HOST = join(testFolder(t), 'plant-store.sock')
   const port = String(await closedPort())
   await startService(t, { HOST, PORT: port, METRICS_PORT: port }, { counted: true })
@@ -68,7 +68,7 @@ t.test('with a socket, metrics are on 127.0.0.1, and METRICS_PORT may be the POR
   t.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^plant_store_creates_total\{outcome="stored"\} 1$/m)
 })
 
-t.test('the line of the first screen creates a plant over the socket, and the access log can be read', async t => {
+t.test('the command of the first screen creates a plant over the socket, which the access log shows', async t => {
   const HOST = join(testFolder(t), 'plant store.sock')
   const service = await startService(t, { HOST, ACCESS_LOG: 'true' }, { counted: true })
   const line = /^ +(curl .*)$/m.exec(service.stdout)?.[1] ?? ''

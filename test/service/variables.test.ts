@@ -7,7 +7,7 @@ import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
 
-t.test('HOST is the address it listens on, BODY_LIMIT the bytes of a body, QUEUE_LIMIT the pending create requests', async t => {
+t.test('HOST sets the address, BODY_LIMIT limits the bytes of a body, and QUEUE_LIMIT the pending create requests', async t => {
   const service = await startService(t, { HOST: '0.0.0.0', BODY_LIMIT: '100', QUEUE_LIMIT: '1' })
   t.match(service.address, /^http:\/\/0\.0\.0\.0:\d+$/)
   const address = service.address.replace('0.0.0.0', '127.0.0.1')
@@ -23,14 +23,14 @@ t.test('HOST is the address it listens on, BODY_LIMIT the bytes of a body, QUEUE
   t.strictSame([...statuses].sort(), [200, 503])
 })
 
-t.test('a HOST that is not an address of the machine stops the start in one line', async t => {
-  // RFC 5737, section 3: for documentation.
+t.test('a HOST that is not an address of the machine fails startup with one line', async t => {
+  // An address for documentation (RFC 5737, section 3).
   const { code, stderr } = await run([], { HOST: '192.0.2.1', PORT: '0', DATA_DIR: testFolder(t), ACCESS_TOKENS: token })
   t.equal(code, 1)
   t.match(stderr, /^plant-store: .*EADDRNOTAVAIL.*192\.0\.2\.1.*\n$/)
 })
 
-t.test('LOG_LEVEL leaves out the lines below it', async t => {
+t.test('lines below LOG_LEVEL are not logged', async t => {
   const service = launch(t, { DATA_DIR: testFolder(t), ACCESS_TOKENS: token, LOG_LEVEL: 'warn', QUEUE_LIMIT: '1' })
   const address = () => /listens at +(http\S+)/.exec(service.stdout)?.[1]
   for (let turn = 0; turn < 1_000 && address() === undefined; turn++) await sleep(20)
@@ -44,7 +44,7 @@ t.test('LOG_LEVEL leaves out the lines below it', async t => {
   t.strictSame([...new Set(service.log.map(({ level }) => level))], [40])
 })
 
-t.test('MONGODB_URL_FILE names the file that holds the URL of MongoDB', async t => {
+t.test('the URL of MongoDB can be read from the file named by MONGODB_URL_FILE', async t => {
   const mongo = await ScriptedMongo.start(t)
   const file = join(testFolder(t), 'mongodb-url')
   writeFileSync(file, `${mongo.url}\n`)

@@ -3,15 +3,15 @@ import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { askEveryWorker } from '../support/process/ask-every-worker.js'
 import { childrenOf, create, startService, testFolder, token } from '../support/process/program.js'
 
-t.test('two workers share one port, one made token, one ready line, and count together', async t => {
+t.test('two workers share the port and the generated token, log one ready line, and are counted together', async t => {
   const service = await startService(t, {
     WORKERS: '2', ACCESS_TOKENS: undefined, METRICS_PORT: '0', REQUEST_ID_HEADER: 'x-request-id'
   })
   t.equal(service.stdout.match(/ready at/g)?.length, 1)
-  const made = /token {7}(\S+) \(made/.exec(service.stdout)?.[1] as string
+  const generated = /token {7}(\S+) \(made/.exec(service.stdout)?.[1] as string
   const { port } = await service.logged('metrics on port')
   t.equal(childrenOf(service.child.pid).length, 2)
-  const created = await askEveryWorker(service.address, { bearer: made, status: 200 })
+  const created = await askEveryWorker(service.address, { bearer: generated, status: 200 })
   const refused = await askEveryWorker(service.address, { bearer: token, status: 401 })
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   t.match(text, `http_requests_total{method="POST",route="/plants",status_code="200"} ${created}\n`)
@@ -37,14 +37,14 @@ for (const kind of ['process', 'memory'] as const) {
   })
 }
 
-t.test('a signal to all processes at once, as a terminal sends it, counts as one', async t => {
+t.test('a signal sent to all processes, as by a terminal, counts as one', async t => {
   const service = await startService(t, { WORKERS: '2' })
   for (const pid of [...childrenOf(service.child.pid), service.child.pid as number]) process.kill(pid, 'SIGINT')
   t.equal((await service.ended).code, 0)
   t.notMatch(service.stdout, /a worker exited/)
 })
 
-t.test('workers accept connections by themselves: none is lost on its way from one process to another', async t => {
+t.test('workers accept connections themselves, even while the primary is suspended', async t => {
   const service = await startService(t, { WORKERS: '2' })
   service.child.kill('SIGSTOP')
   for (let turn = 0; turn < 4; turn++) {

@@ -11,7 +11,7 @@ import { bytesOfPlants, fill, hardPlants, manyPlants } from './plants.js'
 const counted = { counted: true }
 const partial = (folder: string) => readdirSync(folder).filter(name => name.endsWith('.partial'))
 
-t.test('a backup is a whole database with the plants to the byte, and replaces no file', async t => {
+t.test('a backup is a complete database with the plants to the byte, and replaces no file', async t => {
   const folder = testFolder(t)
   fill(folder, hardPlants)
   chmodSync(join(folder, 'plants.db'), 0o640)
@@ -21,7 +21,7 @@ t.test('a backup is a whole database with the plants to the byte, and replaces n
   t.equal(stdout, '')
   t.match(stderr, /^backup: 100 %, [\d.]+ MB$/m)
   t.strictSame(bytesOfPlants(file), bytesOfPlants(join(folder, 'plants.db')))
-  t.equal(statSync(file).mode & 0o007, 0, 'who may not read the database may not read its backup')
+  t.equal(statSync(file).mode & 0o007, 0, 'the backup is not readable by more users than the database')
   const bytes = readFileSync(file)
 
   const again = await run(['backup', file], { DATA_DIR: folder }, counted)
@@ -34,7 +34,7 @@ t.test('a backup is a whole database with the plants to the byte, and replaces n
   t.equal(restored.code, 1, 'there is nothing to export without a database')
 })
 
-t.test('a backup is consistent, and has what was acknowledged before it, while a service keeps running', async t => {
+t.test('a backup of a running service is consistent and contains every plant acknowledged before it', async t => {
   const service = await startService(t)
   fill(service.folder, manyPlants(50_000, 1_000_000))
   const clients = new PlantClients(overHttp(service.address, token))
@@ -46,7 +46,7 @@ t.test('a backup is consistent, and has what was acknowledged before it, while a
   await stop()
   t.equal(code, 0, stderr)
   t.equal(stderr, '')
-  t.strictSame(Object.keys(clients.counts), ['200'], 'each create is answered 200')
+  t.strictSame(Object.keys(clients.counts), ['200'], 'every response is 200')
 
   const copy = openSqlite(file)
   t.strictSame({ ...copy.prepare('PRAGMA integrity_check').get() }, { integrity_check: 'ok' })
@@ -57,7 +57,7 @@ t.test('a backup is consistent, and has what was acknowledged before it, while a
   t.ok(plants.size >= 50_000 + before.length)
 })
 
-t.test('interrupted, it leaves no file', async t => {
+t.test('an interrupted backup leaves no file', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(200_000))
   const program = new Program(['backup', join(folder, 'backup.db')], { DATA_DIR: folder }, counted)
@@ -69,7 +69,7 @@ t.test('interrupted, it leaves no file', async t => {
   t.strictSame(partial(folder), [])
 })
 
-t.test('a disk that fails leaves no file', withCompiler, async t => {
+t.test('a backup that fails because of the disk leaves no file', withCompiler, async t => {
   for (const kind of ['write', 'sync'] as const) {
     const folder = testFolder(t)
     fill(folder, manyPlants(3))
@@ -87,16 +87,16 @@ t.test('failures are reported in one line', async t => {
   const folder = testFolder(t)
   const file = join(folder, 'backup.db')
   writeFileSync(join(folder, 'other'), '')
-  fill(join(folder, 'ours'), [])
+  fill(join(folder, 'data'), [])
   const other = openSqlite(join(folder, 'plants.db'))
   other.exec('CREATE TABLE other(id)')
   other.close()
   const cases: [RegExp, string, NodeJS.ProcessEnv][] = [
-    [/^plant-store: MONGODB_URL is set: .*mongodump.*\n$/, file, { DATA_DIR: join(folder, 'ours'), MONGODB_URL: 'mongodb://127.0.0.1:1/' }],
+    [/^plant-store: MONGODB_URL is set: .*mongodump.*\n$/, file, { DATA_DIR: join(folder, 'data'), MONGODB_URL: 'mongodb://127.0.0.1:1/' }],
     [/^plant-store: there is no .*plants\.db: set DATA_DIR .*\n$/, file, { DATA_DIR: join(folder, 'nowhere') }],
     [/^plant-store: .*plants\.db cannot be read: no such table: plants\n$/, file, { DATA_DIR: folder }],
-    [/^plant-store: .*backup\.db cannot be written: ENOENT.*\n$/, join(folder, 'nowhere', 'backup.db'), { DATA_DIR: join(folder, 'ours') }],
-    [/^plant-store: .*backup\.db cannot be written: ENOTDIR.*\n$/, join(folder, 'other', 'backup.db'), { DATA_DIR: join(folder, 'ours') }]
+    [/^plant-store: .*backup\.db cannot be written: ENOENT.*\n$/, join(folder, 'nowhere', 'backup.db'), { DATA_DIR: join(folder, 'data') }],
+    [/^plant-store: .*backup\.db cannot be written: ENOTDIR.*\n$/, join(folder, 'other', 'backup.db'), { DATA_DIR: join(folder, 'data') }]
   ]
   for (const [line, file, env] of cases) {
     const { code, stderr } = await run(['backup', file], env, counted)

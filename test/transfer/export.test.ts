@@ -17,7 +17,7 @@ import { fill, manyPlants } from './plants.js'
 
 const counted = { counted: true }
 
-t.test('a file that is there is not replaced', async t => {
+t.test('an existing file is not replaced', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(3))
   const file = join(folder, 'plants.ndjson')
@@ -29,7 +29,7 @@ t.test('a file that is there is not replaced', async t => {
   t.strictSame(readdirSync(folder).filter(name => name.endsWith('.partial')), [])
 })
 
-t.test('a row that is not a plant is named, and the others are exported', async t => {
+t.test('a row that is not a valid plant is reported with its id, and the others are exported', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(3))
   const database = openSqlite(join(folder, 'plants.db'))
@@ -41,7 +41,7 @@ t.test('a row that is not a plant is named, and the others are exported', async 
   t.equal(stderr, [10, 11, 12, 13].map(id => `id ${id}: its name or tag is not UTF-8 text\n`).join(''))
 })
 
-t.test('a document that is not a plant is named, and the others are exported', async t => {
+t.test('a document that is not a valid plant is reported with its id, and the others are exported', async t => {
   const mongo = await ScriptedMongo.start(t)
   const client = await MongoClient.connect(mongo.url)
   const collection = client.db('plant_store').collection<{ _id: unknown, name: unknown, tag?: unknown, color?: string }>('plants')
@@ -61,7 +61,7 @@ t.test('a document that is not a plant is named, and the others are exported', a
   t.match(stderr, /^id {"\$oid":"6b02e41628411e28e5d85aa5"}: its _id is not an integer of int64$/m)
 })
 
-t.test('it exits quietly if the reader closes the pipe', async t => {
+t.test('an export exits without a message if the reader closes the pipe', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(100_000))
   const child = spawn('env', bare({ DATA_DIR: folder }, [process.execPath, program, 'export', '--quiet']))
@@ -73,7 +73,7 @@ t.test('it exits quietly if the reader closes the pipe', async t => {
   t.equal(stderr, '')
 })
 
-t.test('interrupted while its reader is slow, it exits at once', async t => {
+t.test('an export that is interrupted while its reader is slow exits immediately', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(100_000))
   const child = spawn('env', bare({ DATA_DIR: folder }, [process.execPath, program, 'export']), { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -88,7 +88,7 @@ t.test('interrupted while its reader is slow, it exits at once', async t => {
   t.match(stderr, /^exported \d+, invalid 0\nnot finished: interrupted/m)
 })
 
-t.test('interrupted, it leaves no file', async t => {
+t.test('an interrupted export leaves no file', async t => {
   const mongo = await ScriptedMongo.start(t)
   const client = await MongoClient.connect(mongo.url)
   await client.db('plant_store').collection<{ _id: number, name: string }>('plants').insertMany(Array.from({ length: 5_000 }, (_, _id) => ({ _id, name: `plant ${_id}` })))
@@ -104,7 +104,7 @@ t.test('interrupted, it leaves no file', async t => {
   t.strictSame(readdirSync(folder), [])
 })
 
-t.test('a page that MongoDB could not send is read again', async t => {
+t.test('an export continues after MongoDB fails to send a batch', async t => {
   const mongo = await ScriptedMongo.start(t)
   const client = await MongoClient.connect(mongo.url)
   await client.db('plant_store').collection<{ _id: number, name: string }>('plants').insertMany(Array.from({ length: 3_500 }, (_, _id) => ({ _id, name: `plant ${_id}` })))
@@ -115,7 +115,7 @@ t.test('a page that MongoDB could not send is read again', async t => {
   t.strictSame(stdout.trimEnd().split('\n').map(line => JSON.parse(line).id), Array.from({ length: 3_500 }, (_, id) => id))
 })
 
-t.test('plants created during an export of a MongoDB do not prolong it', async t => {
+t.test('plants created during an export from MongoDB do not prolong it', async t => {
   const mongo = await ScriptedMongo.start(t)
   const client = await MongoClient.connect(mongo.url)
   t.teardown(async () => { await client.close() })
@@ -123,7 +123,7 @@ t.test('plants created during an export of a MongoDB do not prolong it', async t
   const create = async (count: number) => client.db('plant_store').collection<{ _id: number, name: string }>('plants')
     .insertMany(Array.from({ length: count }, () => ({ _id: ids++, name: 'Monstera' })))
   await create(2_500)
-  // A batch more with each batch that is read: without a bound there is always another one.
+  // Each batch that is read adds another one: without an upper bound, the export would not end.
   const createBefore: Cue = async (_context, execute) => {
     await create(1_000)
     return execute()
@@ -137,7 +137,7 @@ t.test('plants created during an export of a MongoDB do not prolong it', async t
   t.match(stderr, /^exported 2500, invalid 0$/m)
 })
 
-t.test('a disk that fails leaves no file', withCompiler, async t => {
+t.test('an export that fails because of the disk leaves no file', withCompiler, async t => {
   for (const kind of ['write', 'sync'] as const) {
     const folder = testFolder(t)
     fill(folder, manyPlants(3))

@@ -6,7 +6,7 @@ import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 import { fill } from './plants.js'
 
-t.test('lines that are not plants, and plants whose id is taken, are named by their numbers and change nothing', async t => {
+t.test('lines that are not valid plants, or whose id is taken, are reported with their line numbers and change nothing', async t => {
   const folder = testFolder(t)
   fill(folder, [{ id: 1n, name: 'one' }, { id: 2n, name: 'two', tag: '' }])
   const lines: [line: string | Buffer, reason?: RegExp][] = [
@@ -41,7 +41,7 @@ t.test('lines that are not plants, and plants whose id is taken, are named by th
   t.equal(again.stderr.split('\n').length, 10, 'with --quiet, nothing but the nine lines is on standard error')
 })
 
-t.test('a hundred lines are named, the others counted; a line cannot write to the terminal', async t => {
+t.test('the first hundred invalid lines are reported, the others counted, and no control characters are printed', async t => {
   const folder = testFolder(t)
   const { child, ended } = new Program(['import'], { DATA_DIR: folder }, { input: true })
   child.stdin?.end('\x1b[31m\n'.repeat(150))
@@ -53,7 +53,7 @@ t.test('a hundred lines are named, the others counted; a line cannot write to th
   t.notMatch(stderr, '\x1b[31m')
 })
 
-t.test('interrupted while it waits for lines, it reports what it has done', async t => {
+t.test('an import that is interrupted while it waits for lines reports its progress', async t => {
   const folder = testFolder(t)
   const database = join(folder, 'plants.db')
   fill(folder, [])

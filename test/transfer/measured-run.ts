@@ -3,16 +3,16 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { program } from '../support/process/project.js'
 
-/** What a run of the program took. */
+/** The time and memory that a run of the program took. */
 export interface MeasuredRun {
-  /** From the start of the process to its end, in milliseconds. */
+  /** Milliseconds from the start of the process to its exit. */
   ms: number
-  /** Resident memory of its process at most, in MB, in each fifth of the run. */
+  /** The highest resident memory of the process in MB, for each fifth of the run. */
   megabytes: number[]
   stdout: string
 }
 
-/** Runs the program to its end; Linux only, for its memory. Throws if its exit code is not 0. */
+/** Runs the program until it exits; Linux only, because of its memory. Throws if the exit code is not 0. */
 export async function measuredRun (args: readonly string[], env: Record<string, string>): Promise<MeasuredRun> {
   const started = performance.now()
   const child = spawn(process.execPath, [program, ...args], { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -25,9 +25,9 @@ export async function measuredRun (args: readonly string[], env: Record<string, 
     try {
       const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]
       if (kilobytes !== undefined) resident.push(Number(kilobytes) * 1_024 / 1e6)
-    } catch { /*
-    } catch {    the process has exited
-    } catch {  */ }
+    } catch {
+      // The process has exited.
+    }
   }, 20)
   const [code] = await once(child, 'close')
   clearInterval(sampling)

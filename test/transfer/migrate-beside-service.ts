@@ -4,7 +4,7 @@
  *
  *   npm run compile && node build/test/transfer/migrate-beside-service.js [plants]     300,000 by default; Linux
  *
- * It migrates to a database of its own in the MongoDB of MONGODB_URL, which it drops, else to the scripted one.
+ * It migrates to its own database in the MongoDB at MONGODB_URL, which it drops, or else to a scripted MongoDB.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -36,14 +36,14 @@ async function migrate (what: string): Promise<void> {
 try {
   fillMany(folder, plants)
   const clients = new PlantClients(overHttp(await service.ready(), token), 1_000_000_000)
-  // Half of their ids are higher than those that were there, half are lower.
+  // Half of the new ids are higher than the existing ones, half are lower.
   const below = new PlantClients(overHttp(await service.ready(), token), -1_000_000_000)
   const stops = [clients.start(4), below.start(4)]
-  await migrate('beside the service')
+  await migrate('with the service running')
   await Promise.all(stops.map(stop => stop()))
   console.log(`during the migration the service responded ${JSON.stringify(clients.counts)} and ${JSON.stringify(below.counts)}`)
   await service.end('SIGTERM')
-  await migrate('once more')
+  await migrate('again, with the service stopped')
 
   const stored = plantsInFile(join(folder, 'plants.db'))
   const documents = client.db().collection<{ _id: bigint, name: string, tag?: string }>('plants').find({}, { useBigInt64: true })
@@ -52,8 +52,8 @@ try {
     if (!isDeepStrictEqual(stored.get(BigInt(_id)), plant)) throw new Error(`the plant ${_id} differs`)
     compared++
   }
-  if (compared !== stored.size) throw new Error(`there are ${compared} of ${stored.size} plants`)
-  console.log(`${compared.toLocaleString('en')} plants compared: all the same`)
+  if (compared !== stored.size) throw new Error(`MongoDB has ${compared} of ${stored.size} plants`)
+  console.log(`${compared.toLocaleString('en')} plants compared: all are identical`)
 } finally {
   await service.end('SIGKILL')
   await database.drop()

@@ -1,11 +1,10 @@
 /**
- * How fast `migrate` is beside a bare loop of unordered insertMany on the same MongoDB, and how much memory it takes:
+ * Compares `migrate` with a bare loop of unordered insertMany on the same MongoDB, and measures its memory:
  *
- * npm run compile && MONGODB_URL=… node build/test/transfer/migrate-speed.js [plants] [rounds] 200,000 and 3 by default
+ *   npm run compile && MONGODB_URL=… node build/test/transfer/migrate-speed.js [plants] [rounds]
  *
- *
- * The loop is timed from its first plant to its last, migrate as a process, with its start. It uses databases of its
- * own, and drops them.
+ * The defaults are 200,000 and 3. The loop is timed from its first plant to its last, migrate as a process including
+ * its startup. Both use their own databases, which are dropped.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), 'plant-store-migrate-'))
 
 fillMany(folder, plants)
 
-/** Batches of 1,000, one after the other, acknowledged as migrate's are. */
+/** Inserts batches of 1,000, one after the other, with the write concern of migrate. */
 async function bareLoop ({ client }: OwnDatabase): Promise<number> {
   const collection = client.db().collection<{ _id: Long, name: string, tag: string }>('plants', { writeConcern: { w: 'majority', journal: true } })
   const start = performance.now()

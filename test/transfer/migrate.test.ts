@@ -9,7 +9,7 @@ import { fill, hardPlants, manyPlants } from './plants.js'
 
 const counted = { counted: true }
 
-t.test('migrate copies every plant exactly; run again, it finds them there', async t => {
+t.test('migrate copies every plant exactly; a second run finds them all copied', async t => {
   const mongo = await ScriptedMongo.start(t)
   const folder = testFolder(t)
   const plants = [...hardPlants, ...manyPlants(300, 1_000)]
@@ -29,7 +29,7 @@ t.test('migrate copies every plant exactly; run again, it finds them there', asy
   t.equal(again.stderr, '')
 })
 
-t.test('plants that cannot be copied are named by their ids and left; another run is not promised to help', async t => {
+t.test('plants that cannot be copied are reported with their ids, without the advice to run it again', async t => {
   const mongo = await ScriptedMongo.start(t)
   const folder = testFolder(t)
   fill(folder, [{ id: 1n, name: 'one' }, { id: 2n, name: 'two' }, { id: 3n, name: 'three', tag: 'x' }])
@@ -55,7 +55,7 @@ t.test('plants created during a migration are not failures, and do not prolong i
   fill(folder, manyPlants(30_000))
   const migrating = new Program(['migrate'], { DATA_DIR: folder, MONGODB_URL: mongo.url }, counted)
   await until(() => mongo.majority().size > 0)
-  // Ids that were passed already, and ids yet to come.
+  // Ids below and above those being copied.
   fill(folder, [...manyPlants(500, -1_000), ...manyPlants(500, 100_000)])
   const { code, stdout, stderr } = await migrating.ended
   t.equal(code, 0, stderr)
@@ -64,7 +64,7 @@ t.test('plants created during a migration are not failures, and do not prolong i
   t.equal(mongo.majority().size, 31_000)
 })
 
-t.test('interrupted, it reports its progress; run again, it completes', async t => {
+t.test('an interrupted migration reports its progress, and a second run completes it', async t => {
   const mongo = await ScriptedMongo.start(t)
   mongo.delayAnswers(200)
   const folder = testFolder(t)

@@ -5,8 +5,8 @@ import type { NewPlant } from '../../src/stores/plant-store.js'
 import { DatabaseSync, openSqlite } from '../support/stores/sqlite-file.js'
 
 /**
- * Plants that are hard to keep: the edges of int64 and of doubles, NUL, BOM, replacement characters, line separators,
- * empty and long texts.
+ * Plants with edge cases: the limits of int64 and of doubles, NUL, BOM, replacement characters, line separators, empty
+ * and long texts.
  */
 export const hardPlants: readonly NewPlant[] = [
   { id: -(2n ** 63n), name: 'lowest' },
@@ -23,12 +23,12 @@ export const hardPlants: readonly NewPlant[] = [
   { id: 2n ** 63n - 1n, name: 'highest', tag: 'tag' }
 ]
 
-/** Plants with ids from 0 on, or from another. */
+/** Plants with consecutive ids, from 0 by default. */
 export function manyPlants (count: number, from = 0): NewPlant[] {
   return Array.from({ length: count }, (_, i) => ({ id: BigInt(from + i), name: `plant ${from + i}`, ...(i % 2 === 1 && { tag: 'odd' }) }))
 }
 
-/** Writes plants to `plants.db` of a folder, which may not be there. */
+/** Writes plants to `plants.db` in a folder, which is created if necessary. */
 export function fill (folder: string, plants: readonly NewPlant[]): void {
   mkdirSync(folder, { recursive: true })
   const table = SqlitePlantsTable.open(DatabaseSync, join(folder, 'plants.db'))
@@ -40,7 +40,7 @@ export function fill (folder: string, plants: readonly NewPlant[]): void {
   table.close()
 }
 
-/** Writes any number of plants of usual length, with ids from 0 on. */
+/** Writes any number of plants of usual length, with consecutive ids from 0. */
 export function fillMany (folder: string, count: number): void {
   mkdirSync(folder, { recursive: true })
   const table = SqlitePlantsTable.open(DatabaseSync, join(folder, 'plants.db'))

@@ -17,7 +17,7 @@ class Output {
 
 const state = { part: 0.5, done: '1,500,000 plants, 100,000 a second' }
 
-t.test('on a terminal the bar leaves the last column free, and follows its width', async t => {
+t.test('on a terminal the line adapts to the width, and leaves the last column free', async t => {
   for (const columns of [200, 100, 80, 79, 60, 50, 20, 5]) {
     const output = new Output(true, columns)
     const progress = showProgress(output, 'migrate', { quiet: false })
@@ -26,14 +26,14 @@ t.test('on a terminal the bar leaves the last column free, and follows its width
     t.ok(shown.length < columns, shown)
     const full = `migrate 50 %, ${state.done}`
     if (columns < 80) t.ok(full.startsWith(shown.replace(/\[#+-+\] /, '')), shown)
-    else t.equal(shown.replace(/ \[(#+)-+\]/, ''), full, 'a bar that is half full')
+    else t.equal(shown.replace(/ \[(#+)-+\]/, ''), full, 'the bar is half full')
   }
   const unknown = new Output(true, 0)
   showProgress(unknown, 'import', { quiet: false }).end({ ...state, part: undefined })
-  t.equal(unknown.text, `\rimport ${state.done}\x1b[K\n`, 'a terminal of unknown width is assumed to have 80 columns; nothing is known of the rest')
+  t.equal(unknown.text, `\rimport ${state.done}\x1b[K\n`, 'unknown width: 80 columns are assumed; unknown total: there is no bar')
 })
 
-t.test('on a terminal it is redrawn at most ten times a second, and a line goes above it', async t => {
+t.test('on a terminal progress is redrawn at most ten times a second, and other lines are printed above it', async t => {
   let now = 0
   const output = new Output(true)
   const progress = showProgress(output, 'import', { quiet: false, now: () => now })
@@ -44,7 +44,7 @@ t.test('on a terminal it is redrawn at most ten times a second, and a line goes 
   t.equal(output.text, '\r\x1b[Kline 7: bad\n')
 })
 
-t.test('in a pipe there is a line every five seconds, and one at the end', async t => {
+t.test('to a pipe a line is written every five seconds, and one at the end', async t => {
   let now = 0
   const output = new Output(false)
   const progress = showProgress(output, 'export', { quiet: false, now: () => now })
@@ -54,7 +54,7 @@ t.test('in a pipe there is a line every five seconds, and one at the end', async
   t.equal(output.text, `${`export: 50 %, ${state.done}\n`.repeat(2)}id 7: bad\nexport: 100 %, ${state.done}\n`)
 })
 
-t.test('quiet, only lines are written', async t => {
+t.test('with --quiet, no progress is written, but other lines are', async t => {
   let now = 0
   const output = new Output(true)
   const progress = showProgress(output, 'export', { quiet: true, now: () => now })

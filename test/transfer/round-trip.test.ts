@@ -10,7 +10,7 @@ import { bytesOfPlants, fill, hardPlants, manyPlants } from './plants.js'
 
 const counted = { counted: true }
 
-t.test('an export that is imported into an empty store gives every plant back to the byte', async t => {
+t.test('importing an export into an empty store restores every plant to the byte', async t => {
   const folder = testFolder(t)
   const [first, second, file, again] = ['first', 'second', 'plants.ndjson', 'again.ndjson'].map(name => join(folder, name)) as [string, string, string, string]
   fill(first, hardPlants)
@@ -32,10 +32,10 @@ t.test('an export that is imported into an empty store gives every plant back to
   t.match(imported.stderr, /^import: 100 %, .* a second$/m)
   t.strictSame(bytesOfPlants(join(second, 'plants.db')), bytesOfPlants(join(first, 'plants.db')))
   t.equal((await run(['export', again], { DATA_DIR: second })).code, 0)
-  t.ok(readFileSync(again).equals(readFileSync(file)), 'the second export is the first, byte for byte')
+  t.ok(readFileSync(again).equals(readFileSync(file)), 'the second export is identical to the first')
 })
 
-t.test('export and import meet in a pipe', async t => {
+t.test('an export can be piped into an import', async t => {
   const folder = testFolder(t)
   const [first, second] = ['first', 'second'].map(name => join(folder, name)) as [string, string]
   fill(first, hardPlants)
@@ -45,7 +45,7 @@ t.test('export and import meet in a pipe', async t => {
   t.strictSame(bytesOfPlants(join(second, 'plants.db')), bytesOfPlants(join(first, 'plants.db')))
 })
 
-t.test('plants come back from MongoDB as they were migrated to it', async t => {
+t.test('plants migrated to MongoDB and exported again are unchanged', async t => {
   const mongo = await ScriptedMongo.start(t)
   const folder = testFolder(t)
   const [first, second, file] = ['first', 'second', 'plants.ndjson'].map(name => join(folder, name)) as [string, string, string]

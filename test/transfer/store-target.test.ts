@@ -20,7 +20,7 @@ function setUp (store: PlantStore) {
   return { lines, tally, interruption, target: storeTarget(store, tally, interruption.signal) }
 }
 
-/** Takes every plant but those with these ids. */
+/** A store that accepts every plant except those with the given ids. */
 function storeThatFails (failing: (id: bigint) => boolean, { ready = async () => {} } = {}): PlantStore {
   return {
     ready,
@@ -31,7 +31,7 @@ function storeThatFails (failing: (id: bigint) => boolean, { ready = async () =>
   }
 }
 
-t.test('a plant that the store does not take is named, and the others are copied', async t => {
+t.test('a plant that the store does not accept is reported with its id, and the others are copied', async t => {
   const { target, tally, lines } = setUp(storeThatFails(id => id % 1_000n === 7n))
   for (let from = 0; from < 200_000; from += 1_000) await target.write(page(manyPlants(1_000, from)))
   await target.finish()
@@ -40,30 +40,30 @@ t.test('a plant that the store does not take is named, and the others are copied
   t.equal(lines.length, 100)
 })
 
-t.test('also the last plant may be the one that fails', async t => {
+t.test('a failure of the last plant is also reported', async t => {
   const { target, tally } = setUp(storeThatFails(id => id === 9n))
   await target.write(page(manyPlants(10)))
   await target.finish()
   t.equal(tally.summary('copied'), 'copied 9, already there 0, in conflict 0, invalid 1')
 })
 
-t.test('a store that fails for every plant, or is not ready in the end, is a fault that may pass', async t => {
+t.test('a store that fails for every plant, or is not ready at the end, is a temporary fault', async t => {
   const full = setUp(storeThatFails(id => id >= 500n))
   await t.rejects(full.target.write(page(manyPlants(1_000))), new TransferFault('it is too large', { temporary: true }))
   t.equal(full.tally.copied, 500)
-  const away = setUp(storeThatFails(id => id === 9n, { ready: async () => { throw new Error('it is away') } }))
-  await away.target.write(page(manyPlants(10)))
-  await t.rejects(away.target.finish(), new TransferFault('it is away', { temporary: true }))
-  t.equal(away.tally.notCopied, 0)
+  const down = setUp(storeThatFails(id => id === 9n, { ready: async () => { throw new Error('it is down') } }))
+  await down.target.write(page(manyPlants(10)))
+  await t.rejects(down.target.finish(), new TransferFault('it is down', { temporary: true }))
+  t.equal(down.tally.notCopied, 0)
 })
 
-t.test('a fault of the program is not taken for one of the store', async t => {
+t.test('a fault of the program is not reported as a fault of the store', async t => {
   const { target } = setUp({ create: async () => { throw new RangeError('oops') } })
   await target.write(page(manyPlants(1))).catch(() => {})
   await t.rejects(target.finish(), new RangeError('oops'))
 })
 
-t.test('a bounded number of plants is pending, and interrupted they get their outcomes by closing the store', async t => {
+t.test('the number of pending plants is bounded, and after an interruption closing the store settles them', async t => {
   const pending: ((outcome: CreateOutcome | PromiseLike<never>) => void)[] = []
   const { target, tally, interruption } = setUp({
     create: () => new Promise(resolve => { pending.push(resolve) }),

@@ -1,5 +1,5 @@
 /**
- * How fast plants go out of SQLite and into it, and how much memory that takes, start and end of the process included:
+ * Measures the speed and memory of exports, imports and backups on SQLite, including startup and exit of the process:
  *
  *   npm run compile && node build/test/transfer/transfer-speed.js [plants]     1,000,000 by default; Linux
  */
@@ -20,7 +20,7 @@ async function measure (name: string, args: string[], dataDir: string): Promise<
   console.log(`${name.padEnd(34)} ${Math.round(plants / ms * 1_000).toLocaleString('en').padStart(9)} plants a second, resident MB in fifths ${megabytes.join(', ')}`)
 }
 
-/** The same lines in another order: every stride-th from each start. */
+/** Writes the same lines in another order: every stride-th line, from each start. */
 async function shuffle (from: string, to: string): Promise<void> {
   const lines: string[] = []
   for await (const line of createInterface({ input: createReadStream(from) })) lines.push(line)
