@@ -10,7 +10,7 @@ export interface Contender {
 
 const service = new URL('../dist/service/main.js', import.meta.url)
 
-/** A server in `servers`, in the module that the first word of its name names. */
+/** A server in `servers`, in the module named by the first word of its name. */
 function peer (name: string, label: string, store: Contender['store'], more: object = {}): Contender {
   const environment = { NODE_ENV: 'production', HOST: '127.0.0.1', PORT: '0', ...more }
   return { name, label, store, isOurs: false, module: new URL(`servers/${name.replace(/-.*/, '')}.js`, import.meta.url), environment }

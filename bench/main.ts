@@ -33,7 +33,7 @@ async function main (words: readonly string[]): Promise<number> {
     console.log(help)
     return 0
   }
-  // Loaded now: a wrong name should fail before the measurements, not after them.
+  // Loaded first, so that a wrong name fails before the measurements, not after them.
   const before = options.compare === undefined ? undefined : load(options.compare)
   const results = options.from === undefined ? await measure(options, words) : load(options.from)
   const [head, text, drawn] = [header(results), tables(results, before), pictures(results)]
@@ -69,7 +69,7 @@ async function measure (options: Options, words: readonly string[]): Promise<Res
   }
 }
 
-/** Leaves out the token, and the user and password of an address. */
+/** Removes the token, and the user and password of an address. */
 function withoutSecrets (command: string): string {
   return command.replace(/(--token[ =])\S+/g, '$1TOKEN').replace(/\/\/[^@/ ]*@/g, '//')
 }

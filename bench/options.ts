@@ -17,8 +17,8 @@ const flags = {
   plants: ['N', 'growth: size of the largest store, default 10000000'],
   distances: ['MS,...', 'distance: default 0,1,5,20,50'],
   workers: ['N,...', 'workers: default 1,4'],
-  mongodb: ['URL', 'use databases plant_store_bench_* on this MongoDB, dropped afterwards (but not after Ctrl-C);', 'default: a scripted stand-in that keeps plants in memory, not durably'],
-  url: ['URL', 'measure a running service instead, with --token; cases create and latency only.', 'It keeps hundreds of thousands of plants for good: use a service made for the test'],
+  mongodb: ['URL', 'use databases plant_store_bench_* on this MongoDB, which are dropped afterwards (but not after Ctrl-C);', 'default: a scripted stand-in that keeps plants in memory, not durably'],
+  url: ['URL', 'measure a running service instead, with --token; cases create and latency only.', 'It keeps hundreds of thousands of plants: use a service that was set up for this'],
   token: ['TOKEN', 'of the service at --url'],
   env: ['NAME=VALUE', 'for the service\'s processes; may be repeated'],
   rounds: ['N', 'default 3'],
@@ -26,14 +26,14 @@ const flags = {
   'warm-up': ['SECONDS', 'of each server, default 3'],
   save: ['NAME', 'results go to bench/results/NAME, or to a path; default latest'],
   compare: ['NAME', 'compare with a saved run; exit with 1 if plant-store got slower beyond the noise, relative to', 'bare node:http if both runs measured it'],
-  from: ['NAME', 'draw tables, page and pictures of a saved run again'],
+  from: ['NAME', 'create the tables, page and pictures of a saved run again'],
   help: ['', 'this text']
 }
 
 export const help = `npm run bench -- [options]
 
-Compares plant-store with bare node:http and with typical alternatives on Fastify and Express. Each server runs in a process
-of its own, is checked for correct answers, warmed up, and measured in rounds that alternate with those of the others. A
+Compares plant-store with bare node:http and with typical alternatives on Fastify and Express. Each server runs in its own
+process, is checked for correct answers, warmed up, and measured in rounds that alternate with those of the others. A
 wrong answer fails the run.
 
 ${Object.entries(flags).map(([name, [argument, ...text]]) => `  ${`--${name} ${argument}`.padEnd(22)}${text.join(`\n${' '.repeat(24)}`)}`).join('\n')}

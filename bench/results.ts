@@ -5,13 +5,13 @@ import { join, resolve } from 'node:path'
 import type { CaseName } from './cases.js'
 import type { Percentiles } from './statistics.js'
 
-/** One thing to measure, once in every round. */
+/** A measurement to make once in every round. */
 export interface Spec {
   case: CaseName
   server: string
   connections: number
   rate?: number // create requests per second; undefined for a closed loop
-  plants?: number // in the store at the start
+  plants?: number // in the store at first
   distance?: number // ms of added round-trip time to MongoDB
   workers?: number
 }
@@ -33,12 +33,12 @@ export interface Measurement { spec: Spec, rounds: Round[] }
 
 export interface Results {
   date: string
-  command: string // that repeats the run
+  command: string // repeats the run
   /** Missing from older runs. Times are in seconds; the environment is plant-store's. */
   method?: Record<'rounds' | 'warmUp' | 'leadIn' | 'duration', number> & { environment: string, isGeneratorApart: boolean }
   machine: string
   versions: Record<string, string>
-  mongodb?: { address: string, buildInfo: Record<string, unknown> } | undefined // as --mongodb reports it
+  mongodb?: { address: string, buildInfo: Record<string, unknown> } | undefined // as reported by --mongodb
   notCounted?: string[] | undefined // servers whose stored plants could not be counted at the end
   measurements: Measurement[]
 }

@@ -19,7 +19,7 @@ export function ratio (values: readonly number[], base: readonly number[]): Spre
   return { ...spread(pairs), median: median(values) / median(base) }
 }
 
-/** In the unit of the values that they are made from. */
+/** In the unit of the values from which they are computed. */
 export interface Percentiles { p50: number, p99: number, p999: number, max: number }
 
 export function percentiles (values: readonly number[]): Percentiles | undefined {

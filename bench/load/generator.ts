@@ -3,7 +3,7 @@ import type { LoadJob, LoadResult } from './window.js'
 
 export type Generator = ReturnType<typeof startGenerator>
 
-/** Starts a load generator in a process of its own, which stays warm for all jobs. */
+/** Starts a load generator in a separate process, which stays warm for all jobs. */
 export function startGenerator () {
   const { child, stop } = forkModule(new URL('load-process.js', import.meta.url))
   const run = (job: LoadJob): Promise<LoadResult> => new Promise((resolve, reject) => {

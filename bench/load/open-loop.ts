@@ -50,7 +50,7 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
   function tick (): void {
     startDue()
     if (isStopped) return
-    // Timers are up to 2 ms late, and a busy loop occupies a core. So it sleeps for 0.1 ms at a time close to a start.
+    // Timers are up to 2 ms late, and a busy loop occupies a core. Close to a start, it sleeps for 0.1 ms at a time.
     const wait = started < total ? dueAt(started) - performance.now() : Infinity
     if (wait > 5) {
       setTimeout(tick, Math.min(50, wait - 3))
@@ -64,7 +64,7 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
     for (const giveUpAt = performance.now() + drainMs; performance.now() < giveUpAt; await sleep(5)) {
       if (pending.size === 0 && started >= total) return
     }
-    // A request without a response counts with the time that it has waited.
+    // A request without a response counts with the time it has waited.
     const unanswered = [...pending.values()]
     for (; started < total; started++) unanswered.push(dueAt(started))
     for (const since of unanswered) if (window.includes(since)) window.record(performance.now() - since)

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** The only right answer: its status, and its body as JSON or as a pattern. */
+/** The only correct answer: its status, and its body as JSON or as a pattern. */
 export interface Expected { status: number, body: string | RegExp }
 /** A complete request, as sent over the wire. */
 export interface Shot extends Expected { text: string }
@@ -16,7 +16,7 @@ const plants: ReadonlyArray<{ name: string, tag?: string }> = [
   { name: 'Epipremnum aureum' }
 ]
 
-/** Makes create requests by inserting an id between two prepared strings: the generator has to cost little. */
+/** Creates requests by inserting an id between two prepared strings, so that the generator uses little time. */
 export function createRequests (url: string, token: string, areRandom: boolean): () => Shot {
   const { pathname, host } = new URL(url)
   const head = `POST ${pathname.replace(/\/+$/, '')}/plants HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`

@@ -42,7 +42,7 @@ export class Window {
     this.#failed.catch(() => {})
   }
 
-  /** @param since when the request started; in an open loop, when it should have started, and that is what counts */
+  /** @param since when the request started or, in an open loop, should have started, which then decides if it counts */
   answer (shot: Shot, status: number, body: string, since: number): void {
     try {
       checkAnswer(shot, status, body)

@@ -30,7 +30,7 @@ export function changes (before: Results, now: Results): Map<string, string> {
   }))
 }
 
-/** What makes two runs hard to compare. */
+/** The differences that make two runs hard to compare. */
 export function differences (before: Results, now: Results): string[] {
   const [old, is] = [before, now].map(({ machine, versions: { node }, mongodb, method }) =>
     new Map<string, unknown>(Object.entries({ machine, node, mongodb: mongodb?.address ?? 'scripted', ...method })))

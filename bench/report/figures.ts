@@ -53,7 +53,7 @@ export function isAtLeast (measurement: Measurement): boolean {
   return (medianOf(measurement, round => round.generatorBusy) ?? 0) > 0.9
 }
 
-/** The ratio to a base (see `Case.bases`); undefined for throughputs of which one is a lower bound. */
+/** The ratio to a base (see `Case.bases`); undefined for throughputs if one of them is a lower bound. */
 export function ratioTo (
   base: string, measurement: Measurement, pick: Figure, { measurements }: Results
 ): Spread | undefined {

@@ -5,7 +5,7 @@ import { bars, colours, faint, line, picture, text, type Bar } from './drawing.j
 import { allThreads, busiestThread, figure, keepsUp, labelOf, medianOf, mongoName, p99, perSecond, type Figure } from './figures.js'
 import { countText, latencyText, throughputText } from './tables.js'
 
-/** SVGs by file name. Measurements with a scripted MongoDB are left out: readers would take them for durable. */
+/** SVGs by file name. Measurements with a scripted MongoDB are left out: readers would assume they are durable. */
 export function pictures (results: Results): Record<string, string> {
   const shown = results.measurements.filter(({ spec, rounds }) => rounds.length > 0 && (results.mongodb !== undefined || contender(spec.server).store !== 'mongodb'))
   const caption = `${results.machine.replace(/;.*/, '')}; Node ${results.versions.node}; ${results.date.slice(0, 10)}; median and range; rounds: ${shown[0]?.rounds.length}`

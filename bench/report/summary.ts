@@ -12,7 +12,7 @@ export function header ({ date, command, method, machine, versions, mongodb, not
   return [command, how, `${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC`, names, mongo, uncounted].filter(Boolean).join('\n') + '\n'
 }
 
-/** The main results, one sentence each; those that were not measured are left out. */
+/** The main results, one sentence each, without those that were not measured. */
 export function summary (results: Results): string[] {
   const of = (name: string, server: string): Measurement[] =>
     results.measurements.filter(({ spec, rounds }) => spec.case === name && spec.server === server && rounds.length > 0)

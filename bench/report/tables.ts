@@ -25,7 +25,7 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
   const to = (base: string, pick: Figure): Column => [`÷ ${base === 'fastify' ? 'Fastify, same store' : base}`, one => ratioText(ratioTo(base, one, pick, results))]
   const time = (head: string, pick: Figure): Column => [head, one => timeText(medianOf(one, pick))]
   const count = (head: string, pick: Figure, unit: string, factor = 1): Column => [head, one => textOf(figure(one, pick), ({ median }) => `${countText(median * factor)} ${unit}`)]
-  // Of fewer than 10,000 samples, fewer than ten are beyond it.
+  // With fewer than 10,000 samples, fewer than ten are beyond it.
   const p999: Column = ['p99.9', one => (one.spec.rate ?? 0) * (results.method?.duration ?? 1) < 10_000 ? '' : timeText(medianOf(one, round => round.latency?.p999))]
   /** Processor time, and its ratio to that of the first base. */
   const cost = (head: string, pick: Figure): Column[] =>
@@ -62,7 +62,7 @@ function note (measurement: Measurement): string {
   return lateness === undefined ? '' : `generator late by ${timeText(lateness)} at p99`
 }
 
-/** The p99 of an open loop, or why there is none. */
+/** The p99 of an open loop, or the reason why there is none. */
 export function latencyText (measurement: Measurement): string {
   if (keepsUp(measurement)) return timeText(medianOf(measurement, p99))
   // A server that cannot keep up with a rate is not measured at higher ones.
@@ -76,7 +76,7 @@ export function throughputText (measurement: Measurement): string {
 
 const textOf = (value: Spread | undefined, text: (value: Spread) => string): string => value === undefined ? '' : text(value)
 
-/** Such as `0.79 (0.76–0.81)`: the ratio of the medians, and the range of the rounds. */
+/** For example `0.79 (0.76–0.81)`: the ratio of the medians, and the range of the rounds. */
 export function ratioText (value: Spread | undefined): string {
   if (value === undefined) return ''
   const text = (number: number): string => number.toFixed(number < 10 ? 2 : 1)

@@ -6,7 +6,7 @@ import { startProcess } from './start-process.js'
 let databases = 0
 
 /**
- * Opens a database of the run's own, which is dropped afterwards, on the given MongoDB or on a scripted one in memory.
+ * Opens the run's own database, which is dropped afterwards, on the given MongoDB or on a scripted one in memory.
  * A distance adds that many milliseconds of round-trip time.
  */
 export async function openMongoDatabase (given: string | undefined, folder: string, distance: number | undefined) {
@@ -32,7 +32,7 @@ export async function openMongoDatabase (given: string | undefined, folder: stri
   }
 }
 
-/** What a MongoDB reports about itself, and its address without credentials. */
+/** The build information of a MongoDB, and its address without credentials. */
 export async function describeMongo (url: string): Promise<Results['mongodb']> {
   return await withClient(url, async client => ({ address: client.options.hosts.join(), buildInfo: await client.db('admin').command({ buildInfo: 1 }) }))
 }

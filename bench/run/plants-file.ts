@@ -2,8 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { openSqliteFile } from '../servers/stores/sqlite-file.js'
 
 /**
- * Creates a database of that many plants, with random ids as in the load, so that its pages are about as full as those
- * of a store that grew one plant at a time.
+ * Creates a database with a given number of plants, with random ids as in the load, so that its pages are about as full
+ * as those of a store that grew one plant at a time.
  */
 export async function fillPlantsFile (path: string, plants: number): Promise<void> {
   const database = await openSqliteFile(path)

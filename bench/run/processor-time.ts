@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
-/** Seconds of processor time: of a process and its children in all, and of the busiest thread, unless workers share. */
+/** Seconds of processor time: of a process and its children, and of its busiest thread if it has no children. */
 export interface ProcessorTime { allThreads: number, busiestThread: number | undefined }
 
 /** @returns a function that returns the processor time used since; undefined without Linux's /proc */
@@ -24,9 +24,9 @@ function threadTimes (pid: number): Map<string, number> {
 export const canRunApart = (): boolean => availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
 
 /**
- * Runs an open loop with the generator alone on the last processor and the server on the others: time that the
- * generator took from the server would count as the server's latency. Without a second processor, or taskset of
- * util-linux, they share.
+ * Runs an open loop with the generator alone on the last processor and the server on the others, as time that the
+ * generator takes from the server would count as the server's latency. Without a second processor, or without taskset
+ * (util-linux), they share all processors.
  */
 export async function apart<T> (
   generator: number | undefined, server: number | undefined, run: () => Promise<T>

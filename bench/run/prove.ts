@@ -5,8 +5,8 @@ import { checkAnswer, growingIds, type Expected } from '../load/requests.js'
 interface Probe extends Expected { send: string, token?: string }
 
 /**
- * Checks a server before it is measured: a peer by what it can do, plant-store in full.
- * @returns the number of plants that it has stored
+ * Checks the responses of a server before it is measured, those of plant-store most thoroughly.
+ * @returns the number of plants that the server has stored
  * @throws {Error} at the first wrong response
  */
 export async function prove (contender: Contender, url: string, token: string): Promise<number> {
@@ -17,7 +17,7 @@ export async function prove (contender: Contender, url: string, token: string): 
     try {
       checkAnswer(expected, response.status, await response.text())
     } catch (error) {
-      throw new Error(`${contender.label} is not right: to ${send} it responded with ${messageOf(error)}`)
+      throw new Error(`${contender.label} responds incorrectly: to ${send} with ${messageOf(error)}`)
     }
   }
   return contender.store === 'none' ? 0 : new Set(all.flatMap(({ send, status }) => status === 200 ? send : [])).size
@@ -36,5 +36,5 @@ function probes ({ isOurs, store, name }: Contender, token: string): Probe[] {
   const taken = store === 'none' && name !== 'url' ? [] : plants.map(({ send }) => refused(send.replace('"name":"', '$&x'), 400, /"error":40004\b/))
   const invalid = ['{"id":1}', '{"name":"Aloe"}', '{"id":"one","name":"Aloe"}', '{"id":1.5,"name":"Aloe"}', '{"id":1,', '[]'].map(body => refused(body, 400, /"error":4000[23]\b/))
   const { token: _, ...anonymous } = refused('{"id":1,"name":"Aloe"}', 401, /"error":40101\b/)
-  return [...plants, ...taken, ...invalid, anonymous, { ...refused(anonymous.send, 401, /"error":40102\b/), token: 'a-token-nobody-ever-gave' }]
+  return [...plants, ...taken, ...invalid, anonymous, { ...refused(anonymous.send, 401, /"error":40102\b/), token: 'a-token-that-nobody-has' }]
 }

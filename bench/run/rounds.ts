@@ -3,7 +3,7 @@ import { messageOf } from '../../src/error-message.js'
 import { specKey, type Measurement, type Results, type Round, type Spec } from '../results.js'
 import { firstAnswer, startSubject, type Bench, type Subject } from './subject.js'
 
-/** Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs alike. */
+/** Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs equally. */
 export async function runRounds (specs: readonly Spec[], rounds: number, bench: Bench): Promise<Pick<Results, 'measurements' | 'notCounted'>> {
   const measurements = specs.map((spec): Measurement => ({ spec, rounds: [] }))
   const subjects = new Map<string, Subject>()

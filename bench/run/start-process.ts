@@ -13,10 +13,10 @@ interface Start {
 const running = new Set<ChildProcess>()
 process.on('exit', () => { for (const child of running) child.kill('SIGKILL') })
 
-/** Starts a module in a process of its own, and waits until it has printed its address. */
+/** Starts a module in a separate process, and waits until it has printed its address. */
 export async function startProcess (module: URL, { words = [], environment = {}, logFile }: Start) {
   const log = openSync(logFile, 'w')
-  // The scripted MongoDB exits when its standard input closes, also if this process is killed.
+  // The scripted MongoDB exits when its standard input closes, even if this process is killed.
   const child = spawn(process.execPath, [fileURLToPath(module), ...words], { env: { ...cleanEnvironment(), ...environment }, stdio: ['pipe', log, log] })
   closeSync(log)
   const stop = keep(child)
@@ -35,7 +35,7 @@ export function forkModule (module: URL): { child: ChildProcess, stop: () => Pro
   return { child, stop: keep(child) }
 }
 
-/** Leaves out settings of the service in the caller's environment, and the loaders of a coverage run. */
+/** Excludes settings of the service in the caller's environment, and the loaders of a coverage run. */
 function cleanEnvironment (): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR, LANG } = process.env
   return { PATH, HOME, TMPDIR, LANG }

@@ -26,7 +26,7 @@ export const leadIn = 0.5
 /** A server that answers less than this share of an open loop's rate cannot keep up. */
 const keptUpShare = 0.95
 
-/** Starts a server with a store of its own, checks it, and warms it up. It keeps running for all rounds. */
+/** Starts a server with its own store, checks it, and warms it up. It keeps running for all rounds. */
 export async function startSubject ({ server, plants, distance, workers, case: name }: Spec, bench: Bench) {
   const { token, generator, url, warmUp, duration } = bench
   const { label, store, isOurs, ...chosen } = contender(server)
@@ -61,7 +61,7 @@ export async function startSubject ({ server, plants, distance, workers, case: n
   }
   try {
     owed += await prove(contender(server), target, token)
-    // By a closed loop, for every case: V8 optimizes only code that runs often.
+    // With a closed loop in every case, as V8 optimizes only code that runs often.
     await load(64, undefined, warmUp)
   } catch (error) {
     await stop()
@@ -80,14 +80,14 @@ export async function startSubject ({ server, plants, distance, workers, case: n
         latency,
         busiestThread: processor?.busiestThread && per(processor.busiestThread * 1e6, answers),
         allThreads: processor && per(processor.allThreads * 1e6, answers),
-        // Of an open loop it means nothing: its short sleeps count as busy time.
+        // Meaningless for an open loop, whose short sleeps count as busy time.
         generatorBusy: rate === undefined ? generatorBusy : undefined,
         lateness,
         keptUp: rate === undefined ? undefined : perSecond > rate * keptUpShare,
         plantsPerCommit: per(after.sum - before.sum, after.count - before.count)
       }
     },
-    /** Stops the server, and rejects if its store holds fewer plants than it acknowledged; false if not counted. */
+    /** Stops the server, and rejects if it stored fewer plants than it acknowledged; false if they cannot be counted. */
     async check (): Promise<boolean> {
       await started?.stop()
       const stored = store === 'sqlite' ? await countPlants(file) : await mongo?.count()

@@ -7,7 +7,7 @@ import { openPeerStore } from './stores/peer-store.js'
 const store = await openPeerStore()
 const NewPlant = z.object({ id: z.int(), name: z.string(), tag: z.string().optional() })
 const app = express()
-// Both cost time for each response, and the other servers do not have them.
+// Both cost time in each response, and the other servers do not have them.
 app.disable('etag')
 app.disable('x-powered-by')
 

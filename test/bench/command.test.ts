@@ -24,14 +24,14 @@ t.test('--help lists the options', async t => {
   for (const option of ['--case', '--mongodb', '--rounds', '--save', '--compare', '--from', '--url']) t.match(out, option)
 })
 
-t.test('a wrong option exits with 2, an unknown run with 1', async t => {
+t.test('the exit code is 2 for an invalid option, and 1 for an unknown run', async t => {
   t.match(await bench('--case', 'nonsense'), { code: 2, err: /--case nonsense/ })
   t.match(await bench('--nonsense'), { code: 2, err: /--nonsense/ })
   t.match(await bench('--compare', 'never-saved'), { code: 1, err: 'no saved run "never-saved" in bench/results' })
   t.match(await bench('--case', 'start', '--servers', 'bare'), { code: 2, err: 'none of --servers takes part in any --case' })
 })
 
-t.test('a run keeps its raw results, from which tables and pictures are drawn again', async t => {
+t.test('a run saves its raw results, from which tables and pictures can be drawn again', async t => {
   const folder = t.testdir()
   const short = ['--servers', 'bare,ours-sqlite', '--rounds', '1', '--warm-up', '0.1', '--duration', '0.1', '--connections', '4', '--rate', '50']
   const first = await bench(...short, '--save', join(folder, 'first'))
@@ -63,12 +63,12 @@ t.test('--url measures a running service, and its token is not saved', async t =
   for (const file of readdirSync(join(folder, 'run'))) t.notMatch(readFileSync(join(folder, 'run', file), 'utf8'), token)
 })
 
-t.test('a service that is not right is not measured: exit 1', async t => {
+t.test('a service with wrong responses is not measured, and the exit code is 1', async t => {
   const url = await testServer(t, (_body, response) => send(response, 418, '{}'))
-  t.match(await bench('--url', url, '--token', 'x', '--rounds', '1'), { code: 1, err: /is not right.*status 418/ })
+  t.match(await bench('--url', url, '--token', 'x', '--rounds', '1'), { code: 1, err: /responds incorrectly.*status 418/ })
 })
 
-t.test('Ctrl-C stops every process that was started and removes the temporary folder', async t => {
+t.test('Ctrl-C stops every process of the run, and removes its temporary folder', async t => {
   const folder = t.testdir()
   const child = spawn('env', bare({ PATH, HOME, TMPDIR: folder }, [process.execPath, main, '--servers', 'bare', '--duration', '30']), { stdio: 'ignore' })
   t.teardown(() => child.kill('SIGKILL'))
@@ -78,7 +78,7 @@ t.test('Ctrl-C stops every process that was started and removes the temporary fo
   t.strictSame(await exit, [130, null])
   t.strictSame(readdirSync(folder), [])
   await t.rejects(async () => {
-    // The kill is on its way when the suite is gone.
+    // The server may still be running for a moment after the benchmark has exited.
     for (let turn = 0; turn < 500; turn++) {
       await fetch(url, { method: 'POST', body: '{}' })
       await sleep(10)
@@ -86,7 +86,7 @@ t.test('Ctrl-C stops every process that was started and removes the temporary fo
   })
 })
 
-/** Where the server under measurement listens, from its log. */
+/** The address of the server under measurement, from its log. */
 async function serverIn (folder: string): Promise<string> {
   for (let turn = 0; turn < 2000; turn++) {
     await sleep(10)

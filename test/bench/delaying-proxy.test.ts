@@ -24,7 +24,7 @@ async function echoThrough (t: Test, milliseconds: number): Promise<Socket> {
   return socket
 }
 
-t.test('a server answers as much later as it is away', async t => {
+t.test('the proxy adds the distance to each round trip', async t => {
   for (const milliseconds of [0, 5, 20]) {
     const socket = await echoThrough(t, milliseconds)
     const times: number[] = []
@@ -39,7 +39,7 @@ t.test('a server answers as much later as it is away', async t => {
   }
 })
 
-t.test('many chunks are under way at once, and arrive whole and in order', async t => {
+t.test('many chunks can be in transit concurrently, and arrive complete and in order', async t => {
   const socket = await echoThrough(t, 100)
   const sent = Buffer.from(Array.from({ length: 200_000 }, (_, place) => place % 251))
   const start = performance.now()
@@ -52,5 +52,5 @@ t.test('many chunks are under way at once, and arrive whole and in order', async
   socket.end()
   await once(socket, 'end')
   t.ok(sent.equals(Buffer.concat(received)))
-  t.ok(performance.now() - start < 5000, 'not one delay after the other')
+  t.ok(performance.now() - start < 5000, 'the delays do not add up')
 })

@@ -6,7 +6,7 @@ import { jobFor, plantOf, send, testServer } from './test-server.js'
 const generator = startGenerator()
 t.teardown(generator.stop)
 
-// Runs that have to fail could last 20 s: on a busy machine, less may be too short for 60 requests.
+// Runs that must fail may last up to 20 s, as less may be too short for 60 requests on a busy machine.
 for (const [name, how] of [['closed', {}], ['open', { rate: 200 }]] as const) {
   t.test(`one unexpected status fails a run of the ${name} loop`, async t => {
     let requests = 0
@@ -33,7 +33,7 @@ for (const [name, how] of [['closed', {}], ['open', { rate: 200 }]] as const) {
   })
 }
 
-t.test('a connection that the server cuts fails a run of the open loop', async t => {
+t.test('a connection closed by the server fails a run of the open loop', async t => {
   let requests = 0
   const url = await testServer(t, (body, response) => {
     if (++requests === 60) response.socket?.destroy()
@@ -42,11 +42,11 @@ t.test('a connection that the server cuts fails a run of the open loop', async t
   await t.rejects(generator.run(jobFor(url, { rate: 200, duration: 20 })), { message: /closed a connection|ECONNRESET/ })
 })
 
-t.test('a stall shows in every start of an open loop that it delayed, and in a closed loop once for each connection', async t => {
+t.test('a stall shows in every delayed request of an open loop, but only once for each connection of a closed loop', async t => {
   let stallEndsAt = 0
   let stalled = 0
   const url = await testServer(t, (body, response) => {
-    // From 0.4 s on, nothing is answered for a second.
+    // From 0.4 s on, the server does not respond for a second.
     stallEndsAt ||= Date.now() + 1400
     const until = Date.now() > stallEndsAt - 1000 ? stallEndsAt - Date.now() : 0
     if (until > 100) stalled++
@@ -56,11 +56,11 @@ t.test('a stall shows in every start of an open loop that it delayed, and in a c
   t.ok(open.latency !== undefined && open.latency.p50 < open.latency.p99 && open.latency.p99 > 900_000, `open loop: p99 ${open.latency?.p99}`)
   stallEndsAt = stalled = 0
   const closed = await generator.run(jobFor(url, { duration: 2 }))
-  t.equal(stalled, 4, 'closed loop: one for each connection')
+  t.equal(stalled, 4, 'closed loop: one request for each connection')
   t.ok(closed.latency !== undefined && closed.latency.max > 500_000 && closed.latency.p50 < 500_000, `closed loop: p50 ${closed.latency?.p50}, max ${closed.latency?.max}`)
 })
 
-t.test('what a server never answers counts in the open loop with its age', async t => {
+t.test('in the open loop, a request without a response counts with the time it has waited', async t => {
   let requests = 0
   const url = await testServer(t, (body, response) => {
     if (requests++ < 20) send(response, 200, plantOf(body))
@@ -70,18 +70,18 @@ t.test('what a server never answers counts in the open loop with its age', async
   t.ok(latency !== undefined && latency.p50 > 1_000_000, `p50 ${latency?.p50}`)
 })
 
-t.test('every connection that was asked for is used, each for one request at a time', async t => {
-  let atOnce = 0
-  let most = 0
+t.test('all requested connections are used, each for one request at a time', async t => {
+  let concurrent = 0
+  let highest = 0
   const url = await testServer(t, async (body, response) => {
-    most = Math.max(most, ++atOnce)
+    highest = Math.max(highest, ++concurrent)
     await sleep(50)
-    atOnce--
+    concurrent--
     send(response, 200, plantOf(body))
   })
   await generator.run(jobFor(url, { connections: 5 }))
-  t.equal(most, 5)
-  while (atOnce > 0) await sleep(10) // eslint-disable-line no-unmodified-loop-condition
+  t.equal(highest, 5)
+  while (concurrent > 0) await sleep(10) // eslint-disable-line no-unmodified-loop-condition
   await generator.run(jobFor(url, { connections: 3, rate: 1000, duration: 0.2 }))
-  t.equal(most, 5)
+  t.equal(highest, 5)
 })

@@ -5,24 +5,24 @@ import { specKey } from '../../bench/results.js'
 
 const planned = (...words: string[]): string[] => plan(readOptions(words)).map(specKey)
 
-t.test('without options: every server, latency at equal rates, and how create requests share commits', async t => {
+t.test('the default is every server, latency at equal rates, and how create requests share commits', async t => {
   const keys = planned()
   t.ok(keys.includes('create bare 64 connections'))
   t.ok(keys.includes('latency ours-sqlite 64 connections rate=4000'))
   t.ok(keys.includes('latency express-sqlite 64 connections rate=4000'))
   t.ok(keys.includes('commits ours-sqlite 16 connections'))
-  t.notOk(keys.some(key => key.includes('express-mongodb')), 'without a real MongoDB two servers stand for all')
+  t.notOk(keys.some(key => key.includes('express-mongodb')), 'without a real MongoDB, two servers represent all')
   t.ok(planned('--mongodb', 'mongodb://127.0.0.1').includes('create express-mongodb 64 connections'))
 })
 
-t.test('cases, servers and connections multiply; a case leaves out what it has no use for', async t => {
+t.test('cases, servers and connections are combined; a case ignores servers that do not apply', async t => {
   t.equal(planned('--case', 'create,single', '--servers', 'fastify-sqlite,ours-sqlite', '--connections', '1,512').length, 2 * 2 * 2)
   t.strictSame(planned('--case', 'start,distance', '--servers', 'bare,ours-sqlite,hello', '--connections', '1'), ['start ours-sqlite 1 connection', 'start hello 1 connection'])
   t.strictSame(planned('--case', 'growth', '--servers', 'bare,fastify-sqlite', '--plants', '100').length, 4)
   t.strictSame(new Set(plan(readOptions(['--case', 'all'])).map(spec => spec.case)).size, 8)
 })
 
-t.test('rates, sizes, distances and workers', async t => {
+t.test('rates, sizes, distances and workers each multiply the measurements of their case', async t => {
   t.strictSame(planned('--case', 'latency', '--servers', 'ours-sqlite,fastify-sqlite', '--rate', '20,10').map(key => key.replace(' 64 connections', '')), [
     'latency ours-sqlite rate=10', 'latency fastify-sqlite rate=10', 'latency ours-sqlite rate=20', 'latency fastify-sqlite rate=20'
   ])
@@ -31,12 +31,12 @@ t.test('rates, sizes, distances and workers', async t => {
   t.strictSame(planned('--case', 'workers', '--workers', '1,2', '--connections', '64').map(key => key.split('workers=')[1]), ['1', '2'])
 })
 
-t.test('--url measures that service alone, --env may be repeated', async t => {
+t.test('--url measures only that service, and --env can be repeated', async t => {
   t.strictSame(planned('--url', 'http://127.0.0.1:1', '--token', 'x', '--rate', '9'), ['create url 64 connections', 'latency url 64 connections rate=9'])
   t.strictSame(readOptions(['--env', 'WORKERS=2', '--env', 'QUEUE_LIMIT=9']).environment, { WORKERS: '2', QUEUE_LIMIT: '9' })
 })
 
-t.test('wrong options are refused by name', async t => {
+t.test('invalid options are refused with their names', async t => {
   for (const words of ['--case nonsense', '--servers nginx', '--connections 0', '--rounds 1.5', '--rounds 1,2', '--rate x', '--rate 1,,2', '--env x',
     '--duration 1,2', '--url http://127.0.0.1:1 --token x --case growth']) {
     t.throws(() => readOptions(words.split(' ')), new WrongOption(), words)

@@ -53,7 +53,7 @@ const results = run(
 const named: Results = { ...results, mongodb: { address: 'db:27017', buildInfo: { version: '8.1.2' } } }
 const text = tables(results)
 
-t.test('ratios and processor time stand beside throughput', async t => {
+t.test('ratios and processor time are shown next to throughput', async t => {
   t.match(text, /requests\/s .*÷ bare +÷ Fastify, same store +busiest thread, per response +÷ bare +all threads +÷ bare/)
   t.match(text, /plant-store, SQLite +40,000 +36,000–44,000 +0\.80 \(0\.80–0\.80\) +10\.0 \(10\.0–10\.0\) +30\.0 µs +1\.00 \(1\.00–1\.00\) +40\.0 µs +2\.00/)
   t.match(text, /1,000 +36,000 +.* 0\.90 \(/)
@@ -62,12 +62,12 @@ t.test('ratios and processor time stand beside throughput', async t => {
   t.match(text, /4 +9,000 .* 3\.2 /)
 })
 
-t.test('a busy generator makes a lower bound, and no ratio', async t => {
+t.test('with a busy generator, throughput is a lower bound and has no ratio', async t => {
   t.match(text, /Express \+ zod, SQLite +at least 60,000 +54,000–66,000 +30\.0 µs/)
   t.match(text, /limited by the generator/)
 })
 
-t.test('the tables say what cannot keep up', async t => {
+t.test('the tables say which server cannot keep up', async t => {
   t.match(text, /Fastify, SQLite, one synchronous insert per request +4,000 +3,000.*cannot keep up/)
   t.match(text, /Fastify, SQLite, one synchronous insert per request +16,000 +not tried/)
   t.match(text, /generator late by 120 µs at p99/)
@@ -111,7 +111,7 @@ t.test('pictures are drawn from the raw results, readable on light and dark page
   t.strictSame(pictures(run()), {})
 })
 
-t.test('the page holds its pictures, fetches nothing and escapes what it shows', async t => {
+t.test('the page contains its pictures, loads nothing and escapes its text', async t => {
   const html = page(header(results), summary(results), Object.values(pictures(results)), text)
   t.equal(html.match(/<svg/g)?.length, 3)
   t.notMatch(html, /<script|<link|src=|url\(http|@import/)
@@ -119,14 +119,14 @@ t.test('the page holds its pictures, fetches nothing and escapes what it shows',
   t.match(html, 'express 5.9.9')
 })
 
-t.test('a change beyond the noise is better or worse, one within it is neither', async t => {
+t.test('a change beyond the noise is marked better or worse, one within it is not', async t => {
   const ours = (...values: number[]): Results => run([{ server: 'ours-sqlite' }, values.map(perSecond => ({ perSecond }))])
   const verdicts = (before: Results, now: Results): string[] => [...changes(before, now).values()]
   t.strictSame(verdicts(ours(100, 101, 99), ours(80, 81, 79)), ['0.80 WORSE'])
   t.strictSame(verdicts(ours(80, 81, 79), ours(100, 101, 99)), ['1.25 better'])
   t.strictSame(verdicts(ours(100, 75, 120), ours(80, 81, 79)), ['0.80'], 'the rounds overlap')
-  t.strictSame(verdicts(ours(100, 100.1, 100.2), ours(97, 97.1, 97.2)), ['0.97'], 'apart, but hardly')
-  t.strictSame(verdicts(ours(100), ours(70)), ['0.70'], 'one round shows no noise')
+  t.strictSame(verdicts(ours(100, 100.1, 100.2), ours(97, 97.1, 97.2)), ['0.97'], 'the difference is too small')
+  t.strictSame(verdicts(ours(100), ours(70)), ['0.70'], 'one round does not show the noise')
   t.strictSame(verdicts(ours(100), ours(40)), ['0.40 WORSE'])
 
   const besideBare = (bare: number, perSecond: number): Results => run([{}, rounds(bare)], [{ server: 'ours-sqlite' }, rounds(perSecond)])
@@ -135,7 +135,7 @@ t.test('a change beyond the noise is better or worse, one within it is neither',
   const open = (p99: number, keptUp = true): Results => run([{ server: 'ours-sqlite', case: 'latency', rate: 10 }, rounds(10, { keptUp, latency: { ...latency, p99 } })])
   t.strictSame(verdicts(open(1000), open(2000)), ['2.00 WORSE'])
   t.strictSame(verdicts(open(1000), open(1000, false)), ['1.00 WORSE'], 'a rate that it can no longer keep up with')
-  t.strictSame(verdicts(ours(100), run([{ server: 'ours-sqlite', connections: 1 }, [{ perSecond: 1 }]])), [], 'what only one run measured is passed over')
+  t.strictSame(verdicts(ours(100), run([{ server: 'ours-sqlite', connections: 1 }, [{ perSecond: 1 }]])), [], 'a spec measured by only one run is ignored')
   const peer = (perSecond: number): Results => run([{ server: 'fastify-sqlite' }, rounds(perSecond)])
   t.strictSame(verdicts(peer(100), peer(50)), ['0.50 worse'], 'a peer')
   t.match(tables(ours(80, 81, 79), ours(100, 101, 99)), /÷ before\n.*0\.80 WORSE/)

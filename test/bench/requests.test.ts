@@ -1,7 +1,7 @@
 import t from 'tap'
 import { checkAnswer, createRequests, growingIds, randomIds } from '../../bench/load/requests.js'
 
-t.test('distinct plants in whole requests, with the answer that each deserves', async t => {
+t.test('requests are complete, with distinct plants and the expected answer to each', async t => {
   for (const areRandom of [false, true]) {
     const next = createRequests('http://127.0.0.1:3000/v1', 'a-token-for-the-bench', areRandom)
     const ids = new Set<number>()
@@ -18,7 +18,7 @@ t.test('distinct plants in whole requests, with the answer that each deserves', 
   }
 })
 
-t.test('ids are distinct, of 16 digits, and exact in JSON.parse', async t => {
+t.test('ids are distinct, have 16 digits, and are exact in JSON.parse', async t => {
   for (const ids of [growingIds, randomIds]) {
     const some = Array.from({ length: 1000 }, ids())
     t.equal(new Set(some).size, 1000)
@@ -26,10 +26,10 @@ t.test('ids are distinct, of 16 digits, and exact in JSON.parse', async t => {
   }
 })
 
-t.test('the order of an answer\'s fields is free, its values are not', async t => {
+t.test('in an answer, the order of the fields does not matter, but the values do', async t => {
   const expected = { status: 200, body: '{"name":"Aloe","tag":"a"}' }
   checkAnswer(expected, 200, '{"tag":"a", "name":"Aloe"}')
   t.throws(() => checkAnswer(expected, 200, '{"tag":"a"}'))
-  t.throws(() => checkAnswer(expected, 200, 'no JSON'))
+  t.throws(() => checkAnswer(expected, 200, 'not JSON'))
   t.throws(() => checkAnswer({ status: 400, body: /"error":40003\b/ }, 400, '{"error":400031}'))
 })

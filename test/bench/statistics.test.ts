@@ -1,7 +1,7 @@
 import t from 'tap'
 import { median, percentiles, ratio, spread } from '../../bench/statistics.js'
 
-t.test('the median of odd and even counts, in any order, without changing the input', async t => {
+t.test('the median is right for odd and even counts in any order, and does not change the input', async t => {
   const values = [3, 1, 2]
   t.equal(median(values), 2)
   t.strictSame(values, [3, 1, 2])
@@ -9,11 +9,11 @@ t.test('the median of odd and even counts, in any order, without changing the in
   t.ok(Number.isNaN(median([])))
 })
 
-t.test('the spread is the lowest and the highest', async t => {
+t.test('a spread has the lowest and the highest value', async t => {
   t.strictSame(spread([5, 1, 9]), { median: 5, low: 1, high: 9, rounds: 3 })
 })
 
-t.test('a ratio is of the medians, its spread of the rounds in pairs', async t => {
+t.test('a ratio is that of the medians, with the spread of the ratios of paired rounds', async t => {
   t.strictSame(ratio([10, 20, 30], [20, 20, 40]), { median: 1, low: 0.5, high: 1, rounds: 3 })
 })
 

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import type { LoadJob } from '../../bench/load/window.js'
 
-/** A server that answers what the test says, closed when the test ends. */
+/** A server whose responses are sent by the test; closed after the test. */
 export async function testServer (t: Test, answer: (body: string, response: ServerResponse) => void): Promise<string> {
   const server = createServer((request, response) => {
     let body = ''
@@ -25,7 +25,7 @@ export function send (response: ServerResponse, status: number, body: string): v
   response.end(body)
 }
 
-/** What a right server answers. */
+/** The body of a correct response. */
 export function plantOf (body: string): string {
   const { name, tag } = JSON.parse(body)
   return JSON.stringify({ name, tag })

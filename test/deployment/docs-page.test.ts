@@ -5,7 +5,7 @@ import { Page, withChromium } from '../support/process/chromium.js'
 import { projectFile } from '../support/process/project.js'
 import { startService, token } from '../support/process/program.js'
 
-t.test('in a browser one can authorise, create a plant and see the 200, without any network', withChromium, async t => {
+t.test('in a browser a user can authorize, create a plant and see the 200, without other network requests', withChromium, async t => {
   const service = await startService(t, {}, { counted: true })
   const page = await Page.open(t, `${service.address}/docs`)
   await page.click('.btn.authorize')
@@ -13,14 +13,14 @@ t.test('in a browser one can authorise, create a plant and see the 200, without 
   await page.click('.auth-btn-wrapper .authorize')
   await page.click('.auth-btn-wrapper .btn-done')
   await page.click('.opblock-post .opblock-summary-control')
-  // The page fills in the example; before, it would refuse an empty body itself.
+  // Before the page fills in the example, it would refuse the empty body itself.
   await page.when('document.querySelector(".opblock-post textarea")?.value.includes("Monstera")')
   await page.click('.opblock-post .execute')
   const status = await page.when('document.querySelector(".opblock-post .live-responses-table tbody .response-col_status")?.textContent')
   t.match(status, /^200/)
   const body = await page.when('document.querySelector(".opblock-post .live-responses-table tbody .response-col_description pre")?.textContent')
   t.match(JSON.parse(body), { name: 'Monstera deliciosa', tag: 'aroid' })
-  t.same(page.requested.filter(url => !url.startsWith(service.address) && !url.startsWith('data:') && url !== 'about:blank'), [], 'all comes from the service')
+  t.same(page.requested.filter(url => !url.startsWith(service.address) && !url.startsWith('data:') && url !== 'about:blank'), [], 'all requests go to the service')
 
   await page.when('(document.querySelector(".live-responses-table").scrollIntoView({ block: "end" }), true)')
   const png = await page.screenshot()

@@ -34,7 +34,7 @@ async function listen (
   return where.path === undefined ? String((server.address() as AddressInfo).port) : ''
 }
 
-t.test('the health check asks where HOST and PORT say', async t => {
+t.test('the health check sends its request to HOST and PORT', async t => {
   const withIPv6 = Object.values(networkInterfaces()).flat().some(address => address?.address === '::1')
   for (const host of ['127.0.0.1', '0.0.0.0', 'localhost', ...withIPv6 ? ['::1', '::'] : []]) {
     t.equal(await check({ HOST: host, PORT: await listen(t, ready, { host }) }), 0, host)

@@ -1,7 +1,6 @@
 /*
- * Does what the Dockerfile says in a folder, without Docker and with the Node that runs this, and puts the service that
- * comes of it to work: `node build/test/deployment/image-steps.js`. It shows that the image has each file that it
- * needs.
+ * Follows the Dockerfile in a folder, without Docker and with the Node that runs this script, then starts the resulting
+ * service: `node build/test/deployment/image-steps.js`. This checks that the image contains every file it needs.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,7 +23,7 @@ for (const [stage, steps] of Object.entries(stages)) {
   mkdirSync(target, { recursive: true })
   for (const [, name, rest = ''] of steps) {
     if (name === 'COPY') copy(rest, target)
-    // In the image a RUN needs the rights of root.
+    // The RUN instructions of the final image need root.
     if (name === 'RUN' && stage === 'build') execFileSync('sh', ['-c', rest], { cwd: target, stdio: 'inherit' })
   }
 }
@@ -52,7 +51,7 @@ try {
 }
 const [code] = await once(service, 'exit')
 const size = execFileSync('du', ['-sm', app], { encoding: 'utf8' }).split('\t')[0]
-console.log(`the image's steps make a service of ${size} MB that works on Node ${process.versions.node}; exit ${code}`)
+console.log(`the steps of the Dockerfile build a service of ${size} MB that works on Node ${process.versions.node}; exit ${code}`)
 rmSync(folder, { recursive: true })
 process.exit(code)
 

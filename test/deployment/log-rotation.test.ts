@@ -9,10 +9,10 @@ import { program, projectFile } from '../support/process/project.js'
 
 const withLogrotate = needsProgram('logrotate')
 
-t.test('logrotate moves the log away, and the service continues at the beginning of the file', withLogrotate, async t => {
+t.test('after logrotate has copied and truncated the log, the service continues at the beginning of the file', withLogrotate, async t => {
   const folder = testFolder(t)
   const log = join(folder, 'plant-store.log')
-  // As `StandardOutput=append:` does.
+  // Appends, like `StandardOutput=append:`.
   const command = `exec env -i NODE_ENV=production PORT=0 DATA_DIR=${folder} ACCESS_TOKENS=${token} ACCESS_LOG=true ${process.execPath} ${program} >> ${log}`
   writeFileSync(log, '')
   const service = spawn('sh', ['-c', command], { stdio: 'inherit' })
@@ -36,7 +36,7 @@ t.test('logrotate moves the log away, and the service continues at the beginning
   t.strictSame(await exited, [0, null])
 })
 
-/** Every line has to be JSON: bytes of NUL, for example, would show a file that was written at its old end. */
+/** Every line must be JSON: NUL bytes, for example, would mean that the service kept writing at the old offset. */
 function lines (file: string): Record<string, unknown>[] {
   return readFileSync(file, 'utf8').split('\n').filter(line => line !== '').map(line => JSON.parse(line))
 }

@@ -14,7 +14,7 @@ import { plantsInFile } from '../support/stores/sqlite-file.js'
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-  t.test(`two services restarted in turn by ${signal}: every request behind nginx gets its 200, and its plant is stored once`, withNginx, async t => {
+  t.test(`two services restarted in turn with ${signal}: every request through nginx gets its 200, and its plant is stored once`, withNginx, async t => {
     const folder = testFolder(t)
     const ports = [await closedPort(), await closedPort()] as const
     const start = async (port: number) => {
@@ -37,7 +37,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
   })
 }
 
-t.test('in front of two Unix sockets', withNginx, async t => {
+t.test('nginx in front of two Unix sockets: every request gets its 200 while one service stops', withNginx, async t => {
   const folder = testFolder(t)
   const [first, second] = await Promise.all(['1', '2'].map(async name => startService(t, { HOST: join(folder, name), DATA_DIR: folder })))
   const url = await startNginx(t, [first?.address ?? '', second?.address ?? ''])
@@ -49,7 +49,7 @@ t.test('in front of two Unix sockets', withNginx, async t => {
   t.strictSame(Object.keys(clients.counts), ['200'])
 })
 
-t.test('nginx and the service refuse the same bodies and headers, with the same codes', withNginx, async t => {
+t.test('nginx and the service have the same limits for bodies and headers, with the same error numbers', withNginx, async t => {
   const { address } = await startService(t)
   const host = address.slice('http://'.length)
   const url = await startNginx(t, [host, host])
@@ -58,7 +58,7 @@ t.test('nginx and the service refuse the same bodies and headers, with the same 
     const largest = await fetch(`${base}/plants`, { method: 'POST', headers, body: plant(1_048_576) })
     t.equal(largest.status, 200, 'a body of BODY_LIMIT bytes')
     const larger = await fetch(`${base}/plants`, { method: 'POST', headers, body: plant(1_048_577) })
-    t.strictSame([larger.status, await errorOf(larger)], [413, 41301], 'one byte more')
+    t.strictSame([larger.status, await errorOf(larger)], [413, 41301], 'one more byte')
     const longest = await fetch(`${base}/health/live`, { headers: { long: 'x'.repeat(15_000) } })
     t.equal(longest.status, 200, 'a header of 15,000 bytes')
     const longer = await fetch(`${base}/health/live`, { headers: { long: 'x'.repeat(17_000) } })
@@ -66,11 +66,11 @@ t.test('nginx and the service refuse the same bodies and headers, with the same 
   }
 })
 
-t.test('what nginx refuses itself has the Error shape, and an id of its own', withNginx, async t => {
+t.test('the responses that nginx generates have the Error shape and a unique id', withNginx, async t => {
   const server = await service(t, (_body, response) => response.end('{}'))
   const url = await startNginx(t, [server, server])
   const requests: [number, number, ...string[]][] = [
-    [400, 40000, 'no HTTP', '', ''],
+    [400, 40000, 'not HTTP', '', ''],
     [400, 40000, 'GET / HTTP/3.7', 'Host: h', '', ''],
     [400, 40000, 'GET / HTTP/1.1', '', ''],
     [400, 40000, 'GET / HTTP/1.1', 'Host: a', 'Host: b', '', ''],
@@ -94,7 +94,7 @@ t.test('what nginx refuses itself has the Error shape, and an id of its own', wi
     t.match(answer.headers['x-request-id'], /^[\da-f]{32}$/)
     ids.add(answer.headers['x-request-id'])
   }
-  t.equal(ids.size, requests.length, 'no id stands twice')
+  t.equal(ids.size, requests.length, 'ids are unique')
 })
 
 t.test('responses reach the client unchanged, with the necessary headers', withNginx, async t => {
@@ -107,18 +107,18 @@ t.test('responses reach the client unchanged, with the necessary headers', withN
   const url = await startNginx(t, [server, server])
   const answer = await fetch(`${url}/plants`, { method: 'POST', headers: { ...headers, 'x-request-id': 'spoofed', 'x-forwarded-for': '192.0.2.1' }, body: '{}' })
   t.strictSame([answer.status, await answer.json()], [400, { error: 40003, message: 'name must be a string' }])
-  t.strictSame(seen, [answer.headers.get('x-request-id'), '127.0.0.1'], 'what a client claims is replaced')
+  t.strictSame(seen, [answer.headers.get('x-request-id'), '127.0.0.1'], 'headers set by the client are replaced')
   t.match(seen[0], /^[\da-f]{32}$/)
 })
 
-t.test('when both services fail, the response is truthful', withNginx, async t => {
+t.test('if both services fail, the response is truthful', withNginx, async t => {
   const refusal = (response: ServerResponse) => response.writeHead(503, { 'retry-after': '7', 'content-type': 'application/json' }).end('{"error":50301,"message":"as it was sent"}')
-  // Each server does what the body says, the first letter for the first server that is asked, and so on.
+  // Each character of the body tells one server what to do, in the order in which nginx tries them.
   let asked = 0
   const act = (body: string, response: ServerResponse) => {
-    const what = body[asked++]
-    if (what === 'd') response.req.socket.destroy()
-    else if (what === '3') refusal(response)
+    const action = body[asked++]
+    if (action === 'd') response.req.socket.destroy()
+    else if (action === '3') refusal(response)
     else response.end('{}')
   }
   const url = await startNginx(t, [await service(t, act), await service(t, act)])
@@ -131,12 +131,12 @@ t.test('when both services fail, the response is truthful', withNginx, async t =
   t.strictSame(await send('32'), [200, undefined, null], 'one refused, the other stored')
   t.strictSame(await send('33'), [503, 50301, '7'], 'both refused: not stored')
   t.strictSame(await send('d333'), [504, 50401, null], 'one failed, the other refused: the first may have stored')
-  t.strictSame(await send('3d33'), [504, 50401, null], 'the same the other way round')
+  t.strictSame(await send('3d33'), [504, 50401, null], 'the same in the other order')
   t.strictSame(await send('ddd2'), [200, undefined, null], 'both failed, and one has recovered')
   t.strictSame(await send('ddddd'), [504, 50401, null], 'both failed')
 })
 
-t.test('with no service there, the answer is 504, 50401', withNginx, async t => {
+t.test('without a running service, the response is 504, 50401', withNginx, async t => {
   const url = await startNginx(t, [`127.0.0.1:${await closedPort()}`, `127.0.0.1:${await closedPort()}`])
   for (const path of ['/plants', '/health/ready']) {
     const answer = await fetch(url + path, { method: 'POST', headers, body: '{}' })
@@ -144,7 +144,7 @@ t.test('with no service there, the answer is 504, 50401', withNginx, async t => 
   }
 })
 
-/** A server that hands over each body with its response; its address. */
+/** Starts a server that calls `respond` with each request's body; returns its address. */
 async function service (t: Test, respond: (body: string, response: ServerResponse) => void): Promise<string> {
   const server: Server = createServer(async (request, response) => {
     let body = ''

@@ -17,7 +17,7 @@ const GUIDE = 'docs/operations.md'
 const text = readFileSync(projectFile(GUIDE), 'utf8')
 const withSqlite = needsProgram('sqlite3')
 
-t.test('every link of the guide leads somewhere', async t => {
+t.test('every link in the guide has a target', async t => {
   const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.toLowerCase().replace(/[^\w -]/g, '').replaceAll(' ', '-'))
   const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link)
   t.ok(links.length > 20)
@@ -28,19 +28,19 @@ t.test('every link of the guide leads somewhere', async t => {
   }
 })
 
-t.test('the guide says what each line of the log means', async t => {
+t.test('the guide explains each log message', async t => {
   const rows = [...text.matchAll(/^\| .*`.*\| (?:info|warn|error|fatal) \|/gm)].map(([row]) => row.replaceAll('…', '${}'))
   const source = ['serve.ts', 'service.ts', 'cluster/primary.ts', 'cluster/worker.ts', 'logging/logger.ts'].map(file => readFileSync(projectFile(`src/service/${file}`), 'utf8')).join('')
   const messages = [...source.matchAll(/[lL]og\.(?:info|warn|error|fatal)\((?:\{.*?\}, |\w+, )?(['`])(.*?)\1\)/g)].map(([, , message = '']) => message)
   t.ok(messages.length > 12, `${messages.length}`)
   for (const message of messages) {
-    // Between what differs from line to line, the words are the same.
+    // The guide has the fixed parts of each message.
     const words = message.split(/\$\{.*?\}/).map(part => part.trim()).filter(part => part !== '')
     t.ok(rows.some(row => words.every(word => row.includes(word))), message)
   }
 })
 
-t.test('the guide says what each log line of a response of 500 or more means', async t => {
+t.test('the guide explains each log message of a response with 500 or more', async t => {
   const phrases = [...text.matchAll(/^\| (`[^|]*) \| (?:warn|error) \|/gm)].flatMap(([, cell = '']) => cell.split(/`(?:, `)?/)).filter(phrase => phrase !== '')
   const source = ['http/create-queue.ts', 'service/app.ts'].map(file => readFileSync(projectFile(`src/${file}`), 'utf8')).join('')
   const own = [...source.matchAll(/new ApiError\('notStored', '(.*?)'/g)].map(([, message = '']) => message)
@@ -51,7 +51,7 @@ t.test('the guide says what each log line of a response of 500 or more means', a
   }
 })
 
-t.test('the guide lists every metric of the service, and no other', async t => {
+t.test('the guide lists exactly the metrics of the service', async t => {
   const { cert, key } = makeCertificate(testFolder(t), 'plants')
   const service = await startService(t, { METRICS_PORT: '0', WORKERS: '2', TLS_CERT_FILE: cert, TLS_KEY_FILE: key })
   const { port } = await service.logged('metrics on port')
@@ -61,10 +61,10 @@ t.test('the guide lists every metric of the service, and no other', async t => {
   t.strictSame(listed.sort(), served.sort())
 })
 
-// The commands themselves say which store they mean.
+// The commands set the store themselves.
 const { MONGODB_URL, ...env } = process.env
 
-/** Runs a command of the guide, with folders of the test's own; returns its output. */
+/** Runs a command of the guide in the test's own folders; returns its output. */
 async function shell (folder: string, command: string, others: Record<string, string> = {}): Promise<string> {
   const places = {
     ...others,
@@ -78,7 +78,7 @@ async function shell (folder: string, command: string, others: Record<string, st
   return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', command], { cwd: folder, env: { ...env, PATH } })).stdout
 }
 
-t.test('a backup that was made while the service ran is restored, and later plants come back', async t => {
+t.test('a backup of the running service is restored, and plants created after it are recovered', async t => {
   const folder = testFolder(t)
   const DATA_DIR = join(folder, 'data')
   const service = await startService(t, { DATA_DIR, ACCESS_TOKENS: token })
@@ -97,7 +97,7 @@ t.test('a backup that was made while the service ran is restored, and later plan
   t.strictSame(stored(), [1n, 2n, 3n, 4n])
 })
 
-t.test('an export of one store is imported by another', async t => {
+t.test('an export of one store is imported into another', async t => {
   const folder = testFolder(t)
   const service = await startService(t, { DATA_DIR: join(folder, 'data'), ACCESS_TOKENS: token })
   for (const id of [1, 2, 3]) await create(service.address, { id })
@@ -132,9 +132,9 @@ t.test('plants are listed, counted and deleted by sqlite3 while the service runs
   t.equal((await create(service.address, { id: 1 })).status, 200, 'the id is free again')
 })
 
-// The guide names the versions of Node that have it.
+// The guide names the versions of Node that have node:sqlite.
 if (isBuiltin('node:sqlite')) {
-  t.test('Node itself lists plants, with every id', async t => {
+  t.test('plants are listed by Node itself, with exact ids', async t => {
     const folder = testFolder(t)
     const service = await startService(t, { DATA_DIR: join(folder, 'data'), ACCESS_TOKENS: token })
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }

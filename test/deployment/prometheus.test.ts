@@ -14,7 +14,7 @@ function promtool (args: string[], input = ''): { status: number | null, output:
   return { status, output: stdout + stderr }
 }
 
-t.test('promtool finds nothing to object to in the metrics', withPrometheus, async t => {
+t.test('promtool finds no problems in the metrics', withPrometheus, async t => {
   for (const WORKERS of ['1', '2']) {
     const service = await startService(t, { METRICS_PORT: '0', WORKERS })
     const { port } = await service.logged('metrics on port')
@@ -25,7 +25,7 @@ t.test('promtool finds nothing to object to in the metrics', withPrometheus, asy
   }
 })
 
-t.test('each alert is raised by what it is for, and by nothing else', withPrometheus, async t => {
+t.test('each alert fires for its condition, and not for a healthy service', withPrometheus, async t => {
   const rules = promtool(['check', 'rules', projectFile('docs/alerts.yml')])
   t.equal(rules.status, 0, rules.output)
   const tests = promtool(['test', 'rules', projectFile('test/deployment/alerts.yml')])
@@ -33,7 +33,7 @@ t.test('each alert is raised by what it is for, and by nothing else', withPromet
   const alerts = readFileSync(projectFile('docs/alerts.yml'), 'utf8').match(/(?<=alert: )\w+/g) ?? []
   const tested = readFileSync(projectFile('test/deployment/alerts.yml'), 'utf8').split('exp_alerts').map(part => /alertname: (\w+)\s*$/.exec(part)?.[1])
   t.ok(alerts.length > 5)
-  t.strictSame(alerts.filter(alert => !tested.includes(alert)), [], 'all are tested')
+  t.strictSame(alerts.filter(alert => !tested.includes(alert)), [], 'all alerts are tested')
 })
 
 t.test('each query of the dashboard has a result in Prometheus, and no rule fails', withPrometheus, async t => {
@@ -66,5 +66,5 @@ t.test('each query of the dashboard has a result in Prometheus, and no rule fail
     await sleep(100)
     restarts = (await query('plant_store_worker_restarts_total'))[0]?.value
   }
-  t.equal(restarts, 1, 'a restart of a worker is seen')
+  t.equal(restarts, 1, 'the restart of a worker is counted')
 })

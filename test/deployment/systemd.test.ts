@@ -9,18 +9,18 @@ import { projectFile } from '../support/process/project.js'
 const withSystemd = needsProgram('systemd-analyze', 'systemd')
 const unit = readFileSync(projectFile('docs/deploy/plant-store.service'), 'utf8')
 
-t.test('systemd finds no fault with the unit, and little that a break-in could use', withSystemd, async t => {
+t.test('systemd-analyze finds no errors in the unit, and a low exposure', withSystemd, async t => {
   const file = join(testFolder(t), 'plant-store.service')
-  // Here Node may be elsewhere, which systemd would call a fault.
+  // Node may have another path here, which systemd would report as an error.
   writeFileSync(file, unit.replace('/usr/bin/node', process.execPath))
   const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
   t.strictSame([verified.status, verified.stdout + verified.stderr], [0, ''])
-  // 0 is no exposure, 100 is that of a unit without any hardening.
+  // 0 is no exposure, 100 that of a unit without any hardening.
   const security = spawnSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', file], { encoding: 'utf8' })
   t.equal(security.status, 0)
 })
 
-t.test('the unit gives a shutdown more time than it takes', async t => {
+t.test('the unit allows more time than the longest shutdown takes', async t => {
   const [, seconds] = /^TimeoutStopSec=(\d+)s$/m.exec(unit) ?? []
   // The longest shutdown of a service, and two seconds for its workers.
   t.ok(Number(seconds) > 27)

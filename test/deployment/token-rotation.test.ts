@@ -9,8 +9,8 @@ const OLD = 'the-old-access-token'
 const ADD = documented('docs/operations.md', 'printf')
 const RETIRE = documented('docs/operations.md', 'tail -n 1')
 
-for (const [name, content] of [['a final newline', `${OLD}\n`], ['no final newline', OLD], ['several tokens in a line', `another-access-token, ${OLD}`]] as const) {
-  t.test(`the documented rotation keeps each token whole, and the file's mode: a file with ${name}`, async t => {
+for (const [name, content] of [['a final newline', `${OLD}\n`], ['no final newline', OLD], ['several tokens on a line', `another-access-token, ${OLD}`]] as const) {
+  t.test(`the documented rotation keeps each token intact, and the mode of the file: a file with ${name}`, async t => {
     const folder = testFolder(t)
     const file = join(folder, 'access-tokens')
     writeFileSync(file, content)
@@ -30,6 +30,6 @@ for (const [name, content] of [['a final newline', `${OLD}\n`], ['no final newli
 
     await follow(RETIRE, 2)
     t.equal(readFileSync(file, 'utf8'), `${added}\n`)
-    t.strictSame([await status(OLD), await status(added)], [401, 200], 'the old one is not accepted any more')
+    t.strictSame([await status(OLD), await status(added)], [401, 200], 'the old one is no longer accepted')
   })
 }

@@ -1,7 +1,6 @@
 /*
- * Installs OpenTelemetry, loads docs/deploy/tracing.js into the service and into a host, and reads the spans that they
- * send:
- * `node build/test/deployment/tracing.js`. OpenTelemetry is a hundred packages, so it is not a dependency of the tests.
+ * Installs OpenTelemetry, loads docs/deploy/tracing.js into the service and into a host, and checks the spans that they
+ * send: `node build/test/deployment/tracing.js`. OpenTelemetry has about a hundred packages, so it is not a dependency.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -17,7 +16,7 @@ import { compiledPackage, program } from '../support/process/project.js'
 
 const VERSIONS: Record<string, string> = { '@opentelemetry/api': '1', '@opentelemetry/sdk-node': '0.223.0', '@fastify/otel': '0.21.2' }
 const [install = '', start = ''] = documented('docs/operations.md', '--import ./docs/deploy/tracing.js').split('\n')
-const TOKEN = 'a-token-of-the-tracing-test'
+const TOKEN = 'a-token-for-the-tracing-test'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 
 /** A span in OTLP's JSON, https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. */
@@ -34,7 +33,7 @@ writeFileSync(join(folder, 'package.json'), '{"private":true,"type":"module"}')
 const pinned = install.replaceAll(/@[\w-]+\/[\w-]+/g, name => `${name}@${VERSIONS[name]}`)
 execFileSync('sh', ['-c', `${pinned} --silent --no-audit --no-fund --ignore-scripts`], { cwd: folder, stdio: 'inherit' })
 cpSync('docs/deploy/tracing.js', join(folder, 'tracing.js'))
-// A host of its own, which finds fastify and plant-store as an installed one would.
+// A host that resolves fastify and plant-store as if they were installed.
 writeFileSync(join(folder, 'host.js'), `
   import { createRequire } from 'node:module'
   import { pathToFileURL } from 'node:url'
@@ -105,7 +104,7 @@ function check (spans: Span[], route: string, count: number): void {
   assert.equal(stored.length, count, 'one span for each request')
   assert.ok(stored.every(span => span.name === `POST ${route}` && value(span, 'plant_store.outcome') === 'stored'))
   assert.equal(requests.filter(span => value(span, 'http.response.status_code') === 401).length, 1)
-  assert.equal(stored.filter(span => span.traceId === TRACE).length, 1, 'a trace that began before is continued')
+  assert.equal(stored.filter(span => span.traceId === TRACE).length, 1, 'an incoming trace is continued')
 
   const batches = spans.filter(span => span.name === 'plant-store batch')
   assert.ok(batches.length < count, 'some requests share a batch')
