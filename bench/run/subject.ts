@@ -87,7 +87,7 @@ export async function startSubject ({ server, plants, distance, workers, case: n
         plantsPerCommit: per(after.sum - before.sum, after.count - before.count)
       }
     },
-    /** Stops the server, and rejects if it stored fewer plants than it acknowledged; false if they cannot be counted. */
+    /** Stops the server, and rejects if it stored fewer plants than it acknowledged; false if not counted. */
     async check (): Promise<boolean> {
       await started?.stop()
       const stored = store === 'sqlite' ? await countPlants(file) : await mongo?.count()
