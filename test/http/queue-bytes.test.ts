@@ -93,6 +93,14 @@ t.test('bytes received count until the body is complete or the client disconnect
   await held(t, 0, create)
 })
 
+t.test('a body in many small chunks counts with its bytes, whatever its chunks', async t => {
+  const { connect, create } = await serve(t, { QUEUE_BYTES: 10_000 })
+  const chunks = [...plant(900, 0)].map(character => `1\r\n${character}\r\n`)
+  const answer = await (await connect()).write(...HEAD, 'Transfer-Encoding: chunked', '', `${chunks.join('')}0\r\n\r\n`).answer()
+  t.equal(answer.status, 200)
+  await held(t, 0, create)
+})
+
 t.test('a body that grows beyond the remaining bytes is 503, and its bytes are released', async t => {
   const { connect, create } = await serve(t)
   const connection = await connect()

@@ -75,6 +75,22 @@ t.test('every hook of the host runs, once for each request and in order', async 
   t.strictSame(await seen(create(app, '/plants', PLANT, { authorization: undefined })), ['onRequest', 'onError', 'preSerialization', 'onSend', 'onResponse'])
 })
 
+t.test('a body that is refused while it arrives stays refused, and no hook runs again, when its end comes during a hook', async t => {
+  const app = host(t)
+  let calls = 0
+  app.addHook('preValidation', async () => {
+    calls++
+    await sleep(20)
+  })
+  await app.register(plantStore, { store: memoryPlantStore(), tokens, bodyLimit: 100 })
+  const connection = await RawConnection.open(t, await listen(app))
+  connection.write('POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json',
+    'Transfer-Encoding: chunked', '', `65\r\n${'x'.repeat(101)}\r\n0\r\n\r\n`)
+  t.equal((await connection.answer()).status, 413)
+  t.equal(calls, 1)
+  connection.socket.destroy()
+})
+
 t.test('a response sent by a hook of the host is not changed, and nothing is stored', async t => {
   for (const hook of ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const) {
     for (const status of [200, 400, 401, 403, 404, 413, 429, 500, 503, 504]) {

@@ -64,6 +64,24 @@ t.test('a plant that fails on its own is retried later, without delaying the oth
   t.equal(outcomes.get(2), 'stored')
 })
 
+t.test('plants of one batch that fail on their own wait as long as the one that has failed most often', async t => {
+  const { clock, writer, create, created, answered } = sharedWrites()
+  const respond = writer.respond = (ids: readonly number[]) => ids.map(id => id < 3 ? notStored() : 'stored')
+  create([1, 3])
+  await clock.pass(25)
+  writer.respond = undefined
+  await created([4])
+  await created([2, 5])
+  await clock.pass(50)
+  t.strictSame(writer.ids, [[1, 3], [1], [4]])
+  writer.respond = respond
+  await answered('stored')
+  await clock.pass(99)
+  t.strictSame(writer.ids.slice(3), [[2, 5, 1]])
+  await clock.pass(1)
+  t.strictSame(writer.ids.slice(4), [[2, 1]])
+})
+
 t.test('a plant that cannot have been stored rejects with PlantNotStored and the reason by its deadline', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = () => notStored('the disk is gone')

@@ -23,7 +23,10 @@ t.test('neither a local folder nor a missing one is on a network file system', {
 
 t.test('on Linux, network file systems are recognized by their type', async t => {
   const setType = fakeFileSystemType(t)
-  for (const [type, name] of [[0x6969, 'NFS'], [0xff534d42, 'CIFS'], [0x01021997, '9P'], [0xef53, undefined]] as const) {
+  for (const [type, name] of [
+    [0x6969, 'NFS'], [0x517b, 'SMB'], [0xfe534d42, 'SMB'], [0xff534d42, 'CIFS'], [0x5346414f, 'AFS'], [0x6b414653, 'AFS'], [0x00c36400, 'Ceph'],
+    [0x01021997, '9P'], [0x0bd00bd0, 'Lustre'], [0x47504653, 'GPFS'], [0x73757245, 'Coda'], [0xef53, undefined]
+  ] as const) {
     setType(type)
     t.equal(await networkFileSystem(path), name)
   }

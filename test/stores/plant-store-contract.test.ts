@@ -56,10 +56,16 @@ async function failedChecks (newPlace: () => StorePlace): Promise<string[]> {
 
 const checkNamed = (words: string): string => plantStoreContract.find(({ name }) => name.includes(words))?.name ?? words
 
-t.test('a store that fulfills the contract passes every check, and each place is cleaned up', async t => {
+t.test('a store that fulfills the contract passes every check, its stores are closed, and each place is cleaned up', async t => {
   let cleanups = 0
+  const left = new Set<SoundStore>()
+  class CountedStore extends SoundStore {
+    override async open () { left.add(this); return await super.open() }
+    override async close () { left.delete(this); await super.close() }
+  }
   for (const { name, check } of plantStoreContract) {
-    t.equal(await check(async () => completePlace(SoundStore, () => { cleanups++ })), undefined, name)
+    t.equal(await check(async () => completePlace(CountedStore, () => { cleanups++ })), undefined, name)
+    t.equal(left.size, 0, 'all its stores are closed')
   }
   t.equal(cleanups, plantStoreContract.length)
   t.equal(new Set(plantStoreContract.map(({ name }) => name)).size, plantStoreContract.length, 'names are unique')
@@ -123,6 +129,16 @@ t.test('the suite detects a store that violates the contract', async t => {
         plant: NewPlant, deadline: number
       ) { return super.create({ ...plant, name: plant.name.normalize() }, deadline) }
     }, [EXACT]],
+    ['reads a name that begins with $ as that of a field', class extends SoundStore {
+      override create ({ name, ...plant }: NewPlant, deadline: number) { return super.create({ ...plant, name: name.startsWith('$') ? '' : name }, deadline) }
+    }, [EXACT]],
+    ['ignores a space at the end when it compares', class extends SoundStore {
+      override async create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
+        const there = this.plants.get(plant.id)
+        const isAlike = there?.name === plant.name.trimEnd()
+        return await super.create(isAlike ? { ...plant, name: there.name } : plant, deadline)
+      }
+    }, [TAKEN]],
     ['treats an empty tag as none', class extends SoundStore {
       override create (
         { tag, ...plant }: NewPlant, deadline: number
@@ -190,7 +206,15 @@ t.test('the suite detects a store that violates the contract', async t => {
         this.#open = false
         await super.close()
       }
-    }, [CLOSE, TWICE]]
+    }, [CLOSE, TWICE]],
+    ['can be closed only if it was opened', class extends SoundStore {
+      #opened = false
+      override async open () { this.#opened = true; return await super.open() }
+      override async close () {
+        if (!this.#opened) throw new Error('not open')
+        await super.close()
+      }
+    }, [TWICE]]
   ]
   for (const [what, Store, checks] of faults) t.strictSame(await failedChecks(() => completePlace(Store)), checks, `a store that ${what}`)
 })
