@@ -1,6 +1,10 @@
+import { EventEmitter } from 'node:events'
 import { Long, MongoClient, MongoNetworkTimeoutError, MongoServerSelectionError, type Document, type TopologyDescription } from 'mongodb'
 import t, { type Test } from 'tap'
 import { connectionFault, wasSilent } from '../../src/stores/mongo/mongo-errors.js'
+import { connectionTo } from '../../src/stores/mongo/mongo-connection.js'
+import type { MongoCollection } from '../../src/stores/mongo/mongo-driver.js'
+import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'
 import { mongoPlantStore, type MongoPlantStoreOptions } from '../../src/stores/mongo/mongo-plant-store.js'
 import { PlantNotStored, PlantPerhapsStored, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
 import { closedPort } from '../support/process/lasting-port.js'
@@ -73,6 +77,33 @@ t.test('plants go to the given collection, database, client or URL, and a given 
   t.equal((await client.db('admin').command({ ping: 1 })).ok, 1, 'the client is not closed')
 })
 
+t.test('the driver\'s timeouts follow from the store\'s, unless the URL sets them', async t => {
+  const client = connectionTo('mongodb://127.0.0.1/?connectTimeoutMS=7000&retryWrites=true', 10_000)
+  t.match(client.options, {
+    serverSelectionTimeoutMS: 2_000,
+    connectTimeoutMS: 7_000,
+    waitQueueTimeoutMS: 2_000,
+    socketTimeoutMS: 5_000,
+    retryWrites: true
+  })
+  t.match(connectionTo('mongodb://127.0.0.1', 10_000).options, { connectTimeoutMS: 2_000, retryWrites: false, appName: 'plant-store' })
+})
+
+t.test('a write of another store on the same client does not leave an outcome open', async t => {
+  const client = Object.assign(new EventEmitter(), { options: { socketTimeoutMS: 0, monitorCommands: true } })
+  function writer (command: (command: Document) => Promise<Document>): MongoWriter {
+    return new MongoWriter({ collectionName: 'plants', db: { client, command } } as unknown as MongoCollection)
+  }
+  const failing = writer(async () => {
+    client.emit('commandStarted', { commandName: 'insert', command: sent })
+    throw new Error('it was not sent')
+  })
+  let sent: Document = {}
+  await writer(async command => (sent = command)).write([FICUS], soon())
+  const result = await failing.write([FICUS], soon())
+  t.match(result, { name: PlantNotStored.name, message: /it was not sent/ })
+})
+
 t.test('invalid options throw immediately, with no credentials in the message', async t => {
   for (const options of [{}, { url: 12 }, { url: undefined }]) {
     t.throws(() => mongoPlantStore(options as unknown as MongoPlantStoreOptions), { name: 'TypeError', message: /one of the options url, client, db and collection must be given/ })
@@ -85,10 +116,10 @@ t.test('invalid options throw immediately, with no credentials in the message', 
 
 t.test('an unreachable server: the error has its address and the actual cause, without credentials, and nothing is stored', async t => {
   const port = await closedPort()
-  const store = mongoPlantStore({ url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 500 }) as Required<PlantStore>
+  const store = mongoPlantStore({ url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 4_000 }) as Required<PlantStore>
   t.teardown(() => store.close())
   t.equal(await store.open(), true, 'the server may become reachable later')
-  const error = await failure(store)
+  const error = await failure(store, 3_000)
   t.type(error, PlantNotStored)
   t.match(error.message, new RegExp(`^MongoDB is not reachable: .*ECONNREFUSED 127\\.0\\.0\\.1:${port}`))
   t.notMatch(error.message, /secret|user/)
