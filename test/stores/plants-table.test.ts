@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import fs, { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import type { StatementSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { StoreUnusable } from '../../src/stores/plant-store.js'
@@ -72,6 +74,33 @@ t.test('a commit is on disk before it is acknowledged: synchronous is FULL, with
   for (const setting of ['synchronous = FULL', 'fullfsync = ON', 'checkpoint_fullfsync = ON']) t.match(settings, `PRAGMA ${setting}`)
 })
 
+t.test('the entries of new folders are synced to disk', async t => {
+  const folder = t.testdir()
+  const path = join(folder, 'a', 'b', 'plants.db')
+  const opened = new Map<number, unknown>()
+  const synced: unknown[] = []
+  const { openSync, fsyncSync, closeSync } = fs
+  replaceBuiltin(t, fs, 'openSync', (path, flags) => {
+    const descriptor = openSync(path, flags)
+    opened.set(descriptor, path)
+    return descriptor
+  })
+  replaceBuiltin(t, fs, 'fsyncSync', descriptor => {
+    synced.push(opened.get(descriptor))
+    fsyncSync(descriptor)
+  })
+  replaceBuiltin(t, fs, 'closeSync', descriptor => {
+    opened.delete(descriptor)
+    closeSync(descriptor)
+  })
+  openDatabase(DatabaseSync, path).close()
+  t.strictSame(new Set(synced), new Set([folder, dirname(dirname(path))]))
+  t.equal(opened.size, 0, 'no folder stays open')
+  synced.length = 0
+  openDatabase(DatabaseSync, path).close()
+  t.strictSame(synced, [], 'existing folders are not synced')
+})
+
 t.test('new folders are also created on Windows, where a folder cannot be opened', async t => {
   const path = join(t.testdir(), 'a', 'b', 'plants.db')
   t.intercept(process, 'platform', { value: 'win32' })
@@ -93,6 +122,54 @@ t.test('the log grows to its full size once, without adding anything to the data
   const executed = binding.executed.length
   table.growLog()
   t.equal(binding.executed.length, executed, 'the log does not grow twice')
+})
+
+t.test('the log is not grown unless a gibibyte is free', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = openTable(t, path)
+  let bavail = 2 ** 18 - 1
+  replaceBuiltin(t, fs, 'statfsSync', (() => ({ bavail, bsize: 4096 })) as unknown as typeof fs.statfsSync)
+  table.growLog()
+  t.ok(statSync(`${path}-wal`).size < 100_000)
+  bavail++
+  table.growLog()
+  t.ok(statSync(`${path}-wal`).size > 16_000_000)
+})
+
+t.test('a log that cannot be grown leaves the table as it was', async t => {
+  const folder = t.testdir()
+  for (const failing of ['PRAGMA cache_size = 16', 'BEGIN IMMEDIATE']) {
+    const path = join(folder, `${failing}.db`)
+    const binding = new FaultyBinding()
+    const table = openTable(t, path, binding.Database)
+    binding.failing = [failing]
+    table.growLog()
+    binding.failing = []
+    t.equal(binding.executed.at(-1), 'PRAGMA cache_size = -16384')
+    t.equal(table.write(FICUS), null)
+  }
+})
+
+t.test('a file that was open before is opened with an empty log, since after a failed sync the log may not be on disk', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  openTable(t, path).write(columns([1n, 'x'.repeat(1_000_000), null]))
+  const table = SqlitePlantsTable.open(DatabaseSync, path)
+  t.ok(statSync(`${path}-wal`).size > 1_000_000)
+  table.close()
+  SqlitePlantsTable.open(DatabaseSync, path, { wasOpen: true }).close()
+  t.ok(statSync(`${path}-wal`).size < 100_000)
+})
+
+t.test('plants are also stored on a file system that supports no write-ahead log', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = openTable(t, path, class extends DatabaseSync {
+    override exec (sql: string): void {
+      super.exec(sql.replace('journal_mode = WAL', 'journal_mode = DELETE'))
+    }
+  })
+  t.equal(table.write(FICUS), null)
+  t.notOk(existsSync(`${path}-wal`))
+  t.strictSame([...table.write(FICUS) as Uint8Array], [1])
 })
 
 t.test('only a thorough check commits a page', async t => {
@@ -179,6 +256,121 @@ t.test('a path at which no file can exist is unusable', async t => {
   mkdirSync(join(folder, 'folder.db'))
   unusable(t, join(folder, 'file', 'plants.db'), /file/)
   unusable(t, join(folder, 'folder.db'), /folder\.db/)
+})
+
+t.test('what retrying does not fix makes the file unusable; any other fault at the opening may pass', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const opening = (error: Error): unknown => {
+    const Database = class { constructor () { throw error } } as unknown as DatabaseClass
+    try {
+      return openDatabase(Database, path)
+    } catch (error) {
+      return error
+    }
+  }
+  for (const errcode of [3, 8, 8 | 1 << 8, 11, 14, 26]) {
+    t.type(opening(Object.assign(new Error('a fault'), { errcode })), StoreUnusable, `SQLite's ${errcode}`)
+  }
+  for (const code of ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']) {
+    t.type(opening(Object.assign(new Error('a fault'), { code })), StoreUnusable, code)
+  }
+  for (const more of [{ errcode: 5 }, { errcode: 10 }, { errcode: 13 }, { code: 'ENOSPC' }, { code: 'EMFILE' }, { code: 'EIO' }, {}]) {
+    const error = Object.assign(new Error('a fault'), more)
+    t.equal(opening(error), error, JSON.stringify(more))
+  }
+})
+
+t.test('a file to which another program adds its table during the opening is refused, unchanged, and closed', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const connections: { isOpen: boolean }[] = []
+  class LateDatabase extends DatabaseSync {
+    override exec (sql: string): void {
+      if (sql === 'BEGIN IMMEDIATE') execute(path, 'CREATE TABLE songs(title TEXT)')
+      super.exec(sql)
+      connections.push(this)
+    }
+  }
+  t.throws(() => SqlitePlantsTable.open(LateDatabase, path), { name: StoreUnusable.name, message: /another program/ })
+  t.strictSame(connections.filter(({ isOpen }) => isOpen), [])
+  t.equal(first(path, 'SELECT count(*) FROM sqlite_schema'), 1)
+})
+
+/** Lets another thread hold the lock of a file for 300 ms, from now on. */
+async function lockFor300Ms (t: Test, path: string): Promise<void> {
+  const worker = new Worker(`
+    const { workerData: { binding, path }, parentPort } = require('node:worker_threads')
+    import(binding).then(async ({ sqliteBinding }) => {
+      const { DatabaseSync } = await sqliteBinding()
+      const database = new DatabaseSync(path)
+      database.exec('BEGIN IMMEDIATE')
+      parentPort.postMessage('locked')
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+      database.exec('ROLLBACK')
+      database.close()
+    })`, { eval: true, workerData: { binding: new URL('../../src/stores/sqlite/database.js', import.meta.url).href, path } })
+  const exit = once(worker, 'exit')
+  t.teardown(() => exit)
+  await once(worker, 'message')
+}
+
+t.test('another program\'s lock is waited for, at the opening and by a write', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  openTable(t, path)
+  await lockFor300Ms(t, path)
+  const table = SqlitePlantsTable.open(DatabaseSync, path, { lockWaitMs: 60_000 })
+  t.teardown(() => table.close())
+  await lockFor300Ms(t, path)
+  t.equal(table.write(FICUS, 60_000), null)
+})
+
+t.test('a write without time to wait for a lock fails at once, however long the opening might have waited', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = SqlitePlantsTable.open(DatabaseSync, path, { lockWaitMs: 10_000 })
+  t.teardown(() => table.close())
+  const other = openSqlite(path)
+  other.exec('BEGIN IMMEDIATE')
+  const began = performance.now()
+  failure(t, () => table.write(FICUS, 0), {}, /locked/)
+  t.ok(performance.now() - began < 5_000)
+  other.close()
+})
+
+t.test('the pauses between two attempts to take a lock grow from half a millisecond to 20, and differ at random', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = openTable(t, path)
+  const other = openSqlite(path)
+  other.exec('BEGIN IMMEDIATE')
+  const pausesWith = (random: number): number[] => {
+    const pauses: number[] = []
+    let now = 0
+    const restore = [
+      t.intercept(performance, 'now', { value: () => now }).restore,
+      t.intercept(Math, 'random', { value: () => random }).restore,
+      t.intercept(Atomics, 'wait', {
+        value: (...[, , , ms = 0]: Parameters<typeof Atomics.wait>) => {
+          now += ms
+          if (pauses.push(ms) > 10_000) throw new Error('they do not grow')
+        }
+      }).restore
+    ]
+    try {
+      table.write(FICUS, 1_000)
+    } catch {
+      // It is locked.
+    } finally {
+      for (const undo of restore) undo()
+    }
+    t.ok(now >= 1_000 && now < 1_030, 'until the time is over')
+    return pauses
+  }
+  for (const [random, factor] of [[0, 0.5], [0.5, 1]] as const) {
+    const pauses = pausesWith(random)
+    t.equal(pauses[0], 0.5 * factor)
+    t.equal(pauses.at(-1), 20 * factor)
+    t.strictSame(pauses, [...pauses].sort((a, b) => a - b))
+    t.ok(pauses.some(ms => ms > 2 * factor && ms < 5 * factor), 'some are in between')
+  }
+  other.close()
 })
 
 t.test('while another program writes, nothing is stored, and the connection stays usable', async t => {

@@ -17,6 +17,15 @@ function storeAt (t: Test, path: string): Required<PlantStore> {
   return store
 }
 
+/** The threads that are started during a test. */
+function threadsOf (t: Test): Worker[] {
+  const threads: Worker[] = []
+  const note = (worker: Worker) => { threads.push(worker) }
+  process.on('worker', note)
+  t.teardown(() => { process.off('worker', note) })
+  return threads
+}
+
 t.test('a store needs a path', async t => {
   for (const path of [undefined, '', 12, null]) {
     t.throws(() => sqlitePlantStore({ path: path as string }), new TypeError('sqlitePlantStore: the option path must be the path of the database file'))
@@ -41,6 +50,7 @@ t.test('another program\'s file, or an impossible path, rejects with StoreUnusab
 t.test('while another program writes, a request stays pending until its deadline, and is then not stored', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
+  const threads = threadsOf(t)
   await store.open()
   const other = openSqlite(path)
   other.exec('BEGIN IMMEDIATE')
@@ -52,7 +62,38 @@ t.test('while another program writes, a request stays pending until its deadline
   setTimeout(() => { other.exec('ROLLBACK') }, 300)
   t.equal(await pending, 'stored')
   await t.resolves(store.ready())
+  t.equal(threads.length, 1, 'the file stays open')
   other.close()
+})
+
+t.test('a write that waits for a lock does not hold up a check until its deadline', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  await store.open()
+  const other = openSqlite(path)
+  other.exec('BEGIN IMMEDIATE')
+  const create = store.create(FICUS, soon(20_000))
+  await new Promise(resolve => setTimeout(resolve, 20))
+  const began = performance.now()
+  await t.rejects(store.ready(), { message: /locked/ })
+  t.ok(performance.now() - began < 10_000)
+  other.exec('ROLLBACK')
+  other.close()
+  t.equal(await create, 'stored')
+})
+
+t.test('closing a store ends its thread without an error, even just after the start, and leaves no listener on the process', async t => {
+  const folder = t.testdir()
+  const listeners = process.listenerCount('exit')
+  const stores = ['one.db', 'other.db'].map(name => storeAt(t, join(folder, name)))
+  const threads = threadsOf(t)
+  await stores[0]?.open()
+  await stores[1]?.open()
+  const exits = threads.map(thread => once(thread, 'exit'))
+  t.equal(process.listenerCount('exit'), listeners + 1)
+  for (const store of stores) await store.close()
+  t.strictSame(await Promise.all(exits), [[0], [0]])
+  t.equal(process.listenerCount('exit'), listeners)
 })
 
 t.test('after a database error further plants are stored; only a failed commit leaves the outcome uncertain', async t => {
@@ -79,10 +120,7 @@ t.test('after a database error further plants are stored; only a failed commit l
 t.test('the store recovers if its thread dies', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
-  const threads: Worker[] = []
-  const note = (worker: Worker) => { threads.push(worker) }
-  process.on('worker', note)
-  t.teardown(() => { process.off('worker', note) })
+  const threads = threadsOf(t)
   await store.open()
   t.equal(threads.length, 1)
 

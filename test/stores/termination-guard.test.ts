@@ -13,11 +13,16 @@ t.test('a stopped thread starts no further task', async t => {
   const guard = new TerminationGuard()
   const other = new TerminationGuard(guard.memory)
   const done: string[] = []
-  guard.work(() => { done.push('first') })
+  // What a stop waits for.
+  const isWorking = () => Atomics.load(new Int32Array(guard.memory), 1) === 1
+  guard.work(() => { done.push(isWorking() ? 'first' : 'idle') })
+  t.notOk(isWorking())
   t.throws(() => guard.work(() => { throw new Error('task failed') }), { message: 'task failed' })
+  t.notOk(isWorking())
   other.stop()
   guard.work(() => { done.push('second') })
   t.strictSame(done, ['first'])
+  t.notOk(isWorking())
 })
 
 t.test('stopping a thread waits for its current task', async t => {
