@@ -37,7 +37,7 @@ interface KillOptions {
 type Stored = () => Promise<ReadonlyMap<bigint, { name?: unknown }>>
 interface Place { env: Record<string, string>, stored: Stored, close: () => Promise<void> }
 
-/** An SQLite database in a folder of its own. */
+/** An SQLite database in a new folder. */
 export function sqliteFolder (): Place {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-kills-'))
   return {
@@ -47,7 +47,7 @@ export function sqliteFolder (): Place {
   }
 }
 
-/** A database of its own in the MongoDB of MONGODB_URL, otherwise in a scripted one. */
+/** A new database in the MongoDB at MONGODB_URL, or in a scripted one. */
 export async function mongodb (): Promise<Place> {
   const { MONGODB_URL } = process.env
   if (MONGODB_URL === undefined) {

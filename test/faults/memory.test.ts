@@ -11,7 +11,7 @@ const TEXT = Buffer.alloc(1_000_000, 'x')
 /** The parts of a plant of 1 MB; all plants share the buffer of the name. */
 const megabyte = (id: number) => [`{"id":${id},"name":"`, TEXT, '"}'] as const
 
-/** Sends a request on a connection of its own, and returns the status of its response; 0 if there was none. */
+/** Sends a request on a new connection, and returns the status of its response; 0 if there was none. */
 async function statusOf (address: string, ...pieces: (string | Buffer)[]): Promise<number> {
   const socket = connect(Number(new URL(address).port), '127.0.0.1')
   let text = ''

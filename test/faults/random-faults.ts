@@ -64,7 +64,7 @@ async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]):
     const created = stage.store.create({ id: BigInt(plant.id), name: plant.name }, began + timeoutMs)
     const outcome = await created.catch((error: Error) => {
       reason = error.message
-      // By name: a compiled store has classes of its own.
+      // By name, because a compiled store has its own classes.
       if (error.name === 'PlantNotStored') return 'not stored' as const
       if (error.name === 'PlantPerhapsStored') return 'uncertain' as const
       throw error

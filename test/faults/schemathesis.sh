@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the running service against its own OpenAPI document with Schemathesis (https://schemathesis.io): all checks, and
-# all phases that need no second operation. Installs it into a virtual environment of its own; needs Python 3.10 or later.
+# all phases that need no second operation. Installs it into its own virtual environment; needs Python 3.10 or later.
 #
 #   test/faults/schemathesis.sh [examples [options of schemathesis run]]      2,000 examples by default
 #

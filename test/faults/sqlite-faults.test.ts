@@ -21,7 +21,7 @@ const KILOBYTES_50 = 'x'.repeat(50_000)
 
 interface Running { address: string, path: string, clients: PlantClients, program: Program }
 
-/** The service as a process of its own. */
+/** Starts the service as a separate process. */
 async function start (t: Test, folder: string, env: Record<string, string> = {}): Promise<Running> {
   const program = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: folder, STORE_TIMEOUT: '1000', ...env })
   t.teardown(() => program.end('SIGKILL'))

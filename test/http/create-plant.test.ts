@@ -27,7 +27,7 @@ await onBothStores(t, (t: Test, newPlace: NewPlace) => {
     t.strictSame((await place.stored()).get(1n), { name: 'Monstera deliciosa', tag: 'aroid' })
   })
 
-  t.test('fields that NewPlant does not name are ignored, and not stored', async t => {
+  t.test('unknown fields are ignored, and are not stored', async t => {
     const place = await newPlace(t)
     const { create } = await buildService(t, place.store())
     answersPlant(t, await create({ id: 1, name: 'Ficus', height: 2, Tag: 'tree', _id: 7, Name: 'x', $set: { name: 'y' }, constructor: 'z' }), { name: 'Ficus' })

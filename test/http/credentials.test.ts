@@ -77,7 +77,7 @@ t.test('credentials are checked before anything else in a POST', async t => {
   }
 })
 
-t.test('a refusal is not logged, and neither is any token', async t => {
+t.test('neither a refusal nor a token is logged', async t => {
   const { create, log } = await buildService(t, forgetfulStore())
   await create(PLANT, { authorization: 'Bearer an-unknown-token' })
   await create(PLANT)

@@ -92,7 +92,7 @@ t.test('well-formed JSON is parsed, any other text is refused', async t => {
   t.strictSame(store.plants, [])
 })
 
-t.test('a client that disconnects during its body is not a fault, and stores nothing', async t => {
+t.test('a client that disconnects while sending a body is not logged as a fault, and no plant is stored', async t => {
   const { port, store, log } = await serve(t)
   for (let client = 0; client < 30; client++) {
     const { socket } = (await RawConnection.open(t, port)).write(post().slice(0, -10 - client % 3))
@@ -106,7 +106,7 @@ t.test('a client that disconnects during its body is not a fault, and stores not
   t.strictSame((await exchange(port, post())).answers.map(({ status }) => status), [200])
 })
 
-t.test('a client that disconnects while its create request is pending leaves nothing behind', async t => {
+t.test('a client that disconnects while its create request is pending is not logged as a fault', async t => {
   const { port, store, log } = await serve(t)
   let settle = () => {}
   store.wait = new Promise<void>(resolve => { settle = resolve })
@@ -129,7 +129,7 @@ t.test('the response to invalid HTTP does not overtake those of pending create r
   t.strictSame(answers.map(({ status }) => status), [200, 200, 400], 'in the order of the requests')
 })
 
-t.test('a slow client is cut within 30 s', async t => {
+t.test('a slow client is cut off within 30 s', async t => {
   const { app, port } = await serve(t)
   t.ok(app.server.headersTimeout > 0 && app.server.headersTimeout <= 20_000)
   t.ok(app.server.requestTimeout > 0 && app.server.requestTimeout <= 25_000)

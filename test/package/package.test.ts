@@ -58,7 +58,7 @@ t.test('a host can register the result of require()', async t => {
   t.strictSame(await evaluate(code), { name: 'Ficus' })
 })
 
-t.test('nothing else can be imported', async t => {
+t.test('no other path of the package can be imported', async t => {
   for (const path of ['dist/index.js', 'dist/service/main.js', 'package']) {
     await t.rejects(evaluate(`await import("plant-store/${path}")`, '--input-type=module'), /ERR_PACKAGE_PATH_NOT_EXPORTED/, path)
   }

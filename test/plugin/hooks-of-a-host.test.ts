@@ -47,7 +47,7 @@ t.test('parsers, validators, serializers and limits of the host do not affect pl
     await keepsTheContract(t, app, '/v1/plants')
     t.match((await app.inject({ method: 'POST', url: '/own', payload: {} })).statusCode, 500, 'the host\'s own routes use them')
   })
-  await t.test('an onRoute hook that writes to the route\'s schema', async t => {
+  await t.test('an onRoute hook that changes the route\'s schema', async t => {
     const app = host(t)
     app.addHook('onRoute', ({ schema }) => { Object.assign(schema ?? {}, { body: { type: 'object', additionalProperties: false }, response: { 200: { type: 'null' } } }) })
     for (const prefix of ['/a', '/b']) await app.register(plantStore, { prefix, store: memoryPlantStore(), tokens })

@@ -15,7 +15,7 @@ import { plantsInFile } from '../support/stores/sqlite-file.js'
 
 const failing = (): PlantStore => ({ create: async () => { throw new Error('internal detail') } })
 
-t.test('the plugin keeps the contract in a plain host, by inject and over a socket', async t => {
+t.test('the plugin fulfills the contract in a plain host, with inject and over a socket', async t => {
   const app = host(t)
   const store = memoryPlantStore()
   await app.register(plantStore, { store, tokens })

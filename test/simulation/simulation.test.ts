@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { bare } from '../support/process/bare.js'
 
-// In a process of its own: tap follows every promise, which makes them five times as slow.
+// In a separate process: tap tracks every promise, which makes them five times as slow.
 const simulation = fileURLToPath(new URL('simulate.js', import.meta.url))
 
 t.test('in ten thousand stories of a failing store, every response is truthful', async t => {

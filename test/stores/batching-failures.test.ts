@@ -174,7 +174,7 @@ t.test('under a steady load, one plant that cannot be stored does not delay the 
   t.strictSame(numbers(20).filter(id => outcomes.get(id) !== 'stored'), [10])
 })
 
-t.test('several plants that cannot be stored are all found', async t => {
+t.test('if several plants cannot be stored, all others are', async t => {
   const { clock, writer, outcomes, create } = sharedWrites(4)
   const poison = [1, 2, 30, 64]
   writer.respond = poisoned(...poison)

@@ -12,7 +12,7 @@ t.test('create requests from one turn of the event loop share a write, and each 
   t.strictSame([...outcomes], [[1, 'stored'], [2, 'same'], [3, 'taken']])
 })
 
-t.test('with one write at a time, requests that arrive during it form the next', async t => {
+t.test('with one write at a time, requests that arrive during a write form the next one', async t => {
   const { writer, outcomes, created, answered } = sharedWrites()
   await created([1])
   await created([2, 3, 4, 5])
@@ -80,7 +80,7 @@ t.test('requests to a distant store are split into several batches until no more
   t.strictSame(sizes(), [400, 100, 100, 100, 100, 400], 'the last batch allowed takes all pending plants')
 })
 
-t.test('a store that writes one batch at a time gets all pending plants at once, however distant it is', async t => {
+t.test('a store that writes one batch at a time gets all pending plants in one batch, even if it is distant', async t => {
   const { clock, writer, create, answered } = sharedWrites(1)
   for (let turn = 0; turn < 2; turn++) {
     create(numbers(400))

@@ -172,7 +172,7 @@ t.test('plants are also stored on a file system that supports no write-ahead log
   t.strictSame([...table.write(FICUS) as Uint8Array], [1])
 })
 
-t.test('only a thorough check commits a page', async t => {
+t.test('only a thorough check writes to the database', async t => {
   const binding = new FaultyBinding()
   const table = openTable(t, join(t.testdir(), 'plants.db'), binding.Database)
   const executed = binding.executed.length
@@ -240,7 +240,7 @@ t.test('other files are refused with a remedy, and are not changed', async t => 
   }
 })
 
-t.test('a damaged database is refused, and not changed', async t => {
+t.test('a damaged database is refused, and is not changed', async t => {
   const path = join(t.testdir(), 'plants.db')
   execute(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); PRAGMA user_version = 1;
     WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 500) INSERT INTO plants SELECT id, 'Ficus', NULL FROM n`)

@@ -26,7 +26,7 @@ function threadsOf (t: Test): Worker[] {
   return threads
 }
 
-t.test('a store needs a path', async t => {
+t.test('a store without a path is refused', async t => {
   for (const path of [undefined, '', 12, null]) {
     t.throws(() => sqlitePlantStore({ path: path as string }), new TypeError('sqlitePlantStore: the option path must be the path of the database file'))
   }

@@ -64,7 +64,7 @@ t.test('with --quiet, no progress is written, but other lines are', async t => {
   t.equal(output.text, 'id 7: bad\n')
 })
 
-t.test('a terminal of 60 columns gets no line that wraps', needsProgram('script', 'bsdutils'), async t => {
+t.test('on a terminal of 60 columns no line wraps', needsProgram('script', 'bsdutils'), async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(2_000))
   const command = `stty cols 60; '${process.execPath}' '${program}' export plants.ndjson`

@@ -3,7 +3,7 @@ import type { PeerStore, Plant } from './peer-store.js'
 
 interface Pending { plant: Plant, resolve: (stored: boolean) => void }
 
-/** Group commit at its simplest: plants that arrive during a transaction form the next one, in a thread of its own. */
+/** Group commit at its simplest: plants that arrive during a transaction form the next one, in a separate thread. */
 export function groupCommit (path: string): PeerStore {
   const thread = new Worker(new URL('group-commit-thread.js', import.meta.url), { workerData: path })
   let pending: Pending[] = []

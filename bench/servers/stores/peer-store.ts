@@ -10,7 +10,7 @@ export interface PeerStore {
   insert: (plant: Plant) => boolean | Promise<boolean>
 }
 
-/** One write for each request, as a first version would have it; with BATCHING, pending requests share a write. */
+/** One write for each request, as in a first version; with BATCHING, pending requests share a write. */
 export async function openPeerStore (): Promise<PeerStore> {
   const { MONGODB_URL, DATA_DIR = '', BATCHING } = process.env
   if (MONGODB_URL !== undefined) return await openMongo(MONGODB_URL)

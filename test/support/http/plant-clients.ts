@@ -84,7 +84,7 @@ const RESPONSE_TIMEOUT_MS = 15_000
 /**
  * Creates plants over HTTP.
  * @param address a URL, or `unix:` and the path of a socket
- * @param options.reconnect whether each request has a connection of its own; otherwise connections are kept alive
+ * @param options.reconnect whether each request has a new connection; otherwise connections are kept alive
  */
 export function overHttp (
   address: string, token: string, { reconnect = false } = {}

@@ -5,7 +5,7 @@ export type IdKey = bigint | string
 
 /** The key under which an `_id` is unique. To a real server, too, 5, 5.0 and NumberLong(5) are the same id. */
 export function idKey (id: unknown): IdKey {
-  // Long.toBigInt() goes through a decimal string, which would be most of the cost of an insert.
+  // Long.toBigInt() uses a decimal string, which would be most of the cost of an insert.
   if (Long.isLong(id)) return (BigInt(id.high) << 32n) | BigInt(id.low >>> 0)
   if (id instanceof Int32) return BigInt(id.value)
   if (id instanceof Double && Number.isInteger(id.value)) return BigInt(id.value)

@@ -3,7 +3,7 @@ import type { Cue } from './cue.js'
 import { Deployment, type Kind, type StepDownOptions } from './deployment.js'
 import type { Member } from './member.js'
 
-/** A plant as it was stored. */
+/** A stored plant, without its id. */
 export interface StoredPlant {
   readonly name: string
   readonly tag?: string
