@@ -93,7 +93,7 @@ t.test('bytes received count until the body is complete or the client disconnect
   await held(t, 0, create)
 })
 
-t.test('a body in many small chunks counts by its bytes', async t => {
+t.test('a body in many small chunks counts with its bytes only', async t => {
   const { connect, create } = await serve(t, { QUEUE_BYTES: 10_000 })
   const chunks = [...plant(900, 0)].map(character => `1\r\n${character}\r\n`)
   const answer = await (await connect()).write(...HEAD, 'Transfer-Encoding: chunked', '', `${chunks.join('')}0\r\n\r\n`).answer()

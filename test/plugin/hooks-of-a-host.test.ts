@@ -75,7 +75,7 @@ t.test('every hook of the host runs, once for each request and in order', async 
   t.strictSame(await seen(create(app, '/plants', PLANT, { authorization: undefined })), ['onRequest', 'onError', 'preSerialization', 'onSend', 'onResponse'])
 })
 
-t.test('a body that is refused while it arrives stays refused, and no hook runs again, when its end comes during a hook', async t => {
+t.test('a body refused while it arrives stays refused, and no hook runs again, if its last bytes arrive during a hook', async t => {
   const app = host(t)
   let calls = 0
   app.addHook('preValidation', async () => {

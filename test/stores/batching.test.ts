@@ -130,7 +130,7 @@ t.test('batches halve in size each time one is slow, down to 32 plants', async t
 t.test('a batch has at most 4,000,000 characters of names and tags; a longer plant is sent alone', async t => {
   const { clock, writer, writes, create } = sharedWrites()
   writer.respond = () => 'stored'
-  // Two of them have exactly as many.
+  // Two such plants have exactly that many characters.
   const large = 'x'.repeat(1_999_997)
   const deadline = clock.now() + 1_000
   for (const id of [1n, 2n, 3n]) writes.create({ id, name: large, tag: 'tag' }, deadline)

@@ -77,7 +77,7 @@ t.test('plants go to the given collection, database, client or URL, and a given 
   t.equal((await client.db('admin').command({ ping: 1 })).ok, 1, 'the client is not closed')
 })
 
-t.test('the driver\'s timeouts follow from the store\'s, unless the URL sets them', async t => {
+t.test('the driver\'s timeouts are derived from that of the store, unless the URL sets them', async t => {
   const client = connectionTo('mongodb://127.0.0.1/?connectTimeoutMS=7000&retryWrites=true', 10_000)
   t.match(client.options, {
     serverSelectionTimeoutMS: 2_000,
@@ -89,7 +89,7 @@ t.test('the driver\'s timeouts follow from the store\'s, unless the URL sets the
   t.match(connectionTo('mongodb://127.0.0.1', 10_000).options, { connectTimeoutMS: 2_000, retryWrites: false, appName: 'plant-store' })
 })
 
-t.test('a write of another store on the same client does not leave an outcome open', async t => {
+t.test('a write by another store on the same client does not make an outcome uncertain', async t => {
   const client = Object.assign(new EventEmitter(), { options: { socketTimeoutMS: 0, monitorCommands: true } })
   function writer (command: (command: Document) => Promise<Document>): MongoWriter {
     return new MongoWriter({ collectionName: 'plants', db: { client, command } } as unknown as MongoCollection)

@@ -136,7 +136,7 @@ t.test('the log is not grown unless a gibibyte is free', async t => {
   t.ok(statSync(`${path}-wal`).size > 16_000_000)
 })
 
-t.test('a log that cannot be grown leaves the table as it was', async t => {
+t.test('a failure to grow the log does not affect the table', async t => {
   const folder = t.testdir()
   for (const failing of ['PRAGMA cache_size = 16', 'BEGIN IMMEDIATE']) {
     const path = join(folder, `${failing}.db`)
@@ -258,7 +258,7 @@ t.test('a path at which no file can exist is unusable', async t => {
   unusable(t, join(folder, 'folder.db'), /folder\.db/)
 })
 
-t.test('what retrying does not fix makes the file unusable; any other fault at the opening may pass', async t => {
+t.test('a fault that retrying cannot fix makes the file unusable; any other fault while opening is temporary', async t => {
   const path = join(t.testdir(), 'plants.db')
   const opening = (error: Error): unknown => {
     const Database = class { constructor () { throw error } } as unknown as DatabaseClass
@@ -280,7 +280,7 @@ t.test('what retrying does not fix makes the file unusable; any other fault at t
   }
 })
 
-t.test('a file to which another program adds its table during the opening is refused, unchanged, and closed', async t => {
+t.test('a file to which another program adds its table while it is opened is refused, unchanged and closed', async t => {
   const path = join(t.testdir(), 'plants.db')
   const connections: { isOpen: boolean }[] = []
   class LateDatabase extends DatabaseSync {
@@ -295,7 +295,7 @@ t.test('a file to which another program adds its table during the opening is ref
   t.equal(first(path, 'SELECT count(*) FROM sqlite_schema'), 1)
 })
 
-/** Lets another thread hold the lock of a file for 300 ms, from now on. */
+/** Makes another thread hold the lock of a file for the next 300 ms. */
 async function lockFor300Ms (t: Test, path: string): Promise<void> {
   const worker = new Worker(`
     const { workerData: { binding, path }, parentPort } = require('node:worker_threads')
@@ -313,7 +313,7 @@ async function lockFor300Ms (t: Test, path: string): Promise<void> {
   await once(worker, 'message')
 }
 
-t.test('another program\'s lock is waited for, at the opening and by a write', async t => {
+t.test('opening and writing wait for another program\'s lock', async t => {
   const path = join(t.testdir(), 'plants.db')
   openTable(t, path)
   await lockFor300Ms(t, path)
@@ -323,7 +323,7 @@ t.test('another program\'s lock is waited for, at the opening and by a write', a
   t.equal(table.write(FICUS, 60_000), null)
 })
 
-t.test('a write without time to wait for a lock fails at once, however long the opening might have waited', async t => {
+t.test('a write without time to wait for a lock fails immediately, even if opening may wait longer', async t => {
   const path = join(t.testdir(), 'plants.db')
   const table = SqlitePlantsTable.open(DatabaseSync, path, { lockWaitMs: 10_000 })
   t.teardown(() => table.close())
@@ -335,7 +335,7 @@ t.test('a write without time to wait for a lock fails at once, however long the 
   other.close()
 })
 
-t.test('the pauses between two attempts to take a lock grow from half a millisecond to 20, and differ at random', async t => {
+t.test('the pauses between attempts to take a lock grow from 0.5 to 20 ms, with random variation', async t => {
   const path = join(t.testdir(), 'plants.db')
   const table = openTable(t, path)
   const other = openSqlite(path)

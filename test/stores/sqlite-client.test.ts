@@ -13,7 +13,7 @@ function fault (options: { perhapsStored?: boolean, permanent?: boolean } = {}):
   return { kind: 'failed', message: 'a fault', perhapsStored: false, permanent: false, ends: true, ...options }
 }
 
-/** A thread that answers and exits when the test says so. */
+/** A thread whose answers and exit are controlled by the test. */
 class ScriptedThread extends EventEmitter implements DatabaseThread {
   readonly requests: SqliteRequest[] = []
 
@@ -47,7 +47,7 @@ function scriptedClient () {
     client,
     threads,
     write: () => client.write([{ id: 1n, name: 'Ficus' }], clock.now() + 9_000, clock.now() + 3_000),
-    /** The last thread that was started. */
+    /** The latest thread. */
     get thread () { return threads.at(-1) as ScriptedThread }
   }
 }
@@ -69,7 +69,7 @@ t.test('each plant gets its outcome', async t => {
   t.strictSame(await write, ['taken', 'stored', 'same'])
 })
 
-t.test('while a file cannot be opened, a thread is started every 100 ms at most, not for each batch', async t => {
+t.test('while a file cannot be opened, a thread is started at most every 100 ms, not for each batch', async t => {
   for (const lasting of [UNUSABLE, fault({ permanent: true })]) {
     const scripted = scriptedClient()
     const { clock, threads, write } = scripted
@@ -90,7 +90,7 @@ t.test('while a file cannot be opened, a thread is started every 100 ms at most,
   }
 })
 
-t.test('after a fault that may pass, and for a check, a new thread is started at once', async t => {
+t.test('after a temporary fault, and for a check, a new thread is started immediately', async t => {
   for (const [answer, kind] of [[fault(), 'write'], [fault(), 'check'], [UNUSABLE, 'check']] as const) {
     const scripted = scriptedClient()
     const first = scripted.write()
@@ -122,7 +122,7 @@ t.test('a request to a thread that is about to exit is sent to the next one, aft
   await t.resolves(check)
 })
 
-t.test('a write that waits behind a failure that ends the thread is not stored', async t => {
+t.test('a write that is queued after a failure that ends the thread is not stored', async t => {
   const scripted = scriptedClient()
   const writes = [scripted.write(), scripted.write()]
   scripted.thread.answer(fault({ perhapsStored: true }))
@@ -197,7 +197,7 @@ t.test('close lets the thread complete earlier requests, and waits for its exit'
   t.ok(isClosed)
 })
 
-t.test('close without a thread starts none', async t => {
+t.test('close does not start a thread if there is none', async t => {
   const scripted = scriptedClient()
   await t.resolves(scripted.client.close())
   t.equal(scripted.threads.length, 0)

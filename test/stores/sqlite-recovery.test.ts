@@ -17,7 +17,7 @@ function storeAt (t: Test, path: string): Required<PlantStore> {
   return store
 }
 
-/** The threads that are started during a test. */
+/** The threads started during a test. */
 function threadsOf (t: Test): Worker[] {
   const threads: Worker[] = []
   const note = (worker: Worker) => { threads.push(worker) }
@@ -66,7 +66,7 @@ t.test('while another program writes, a request stays pending until its deadline
   other.close()
 })
 
-t.test('a write that waits for a lock does not hold up a check until its deadline', async t => {
+t.test('a write that waits for a lock does not delay a check until its deadline', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
   await store.open()
@@ -82,7 +82,7 @@ t.test('a write that waits for a lock does not hold up a check until its deadlin
   t.equal(await create, 'stored')
 })
 
-t.test('closing a store ends its thread without an error, even just after the start, and leaves no listener on the process', async t => {
+t.test('closing a store ends its thread without an error, even just after the start, and leaves no listeners on the process', async t => {
   const folder = t.testdir()
   const listeners = process.listenerCount('exit')
   const stores = ['one.db', 'other.db'].map(name => storeAt(t, join(folder, name)))
