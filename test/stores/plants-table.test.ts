@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import fs, { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import fs, { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { StatementSyncInstance } from '@photostructure/sqlite'
@@ -293,6 +293,22 @@ t.test('a file to which another program adds its table while it is opened is ref
   t.throws(() => SqlitePlantsTable.open(LateDatabase, path), { name: StoreUnusable.name, message: /another program/ })
   t.strictSame(connections.filter(({ isOpen }) => isOpen), [])
   t.equal(first(path, 'SELECT count(*) FROM sqlite_schema'), 1)
+})
+
+t.test('a file that is replaced during the opening is reported, and closed', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  openDatabase(DatabaseSync, path).close()
+  execute(path, `VACUUM INTO '${path}.backup'`)
+  const connections: { isOpen: boolean }[] = []
+  class SlowDatabase extends DatabaseSync {
+    override exec (sql: string): void {
+      super.exec(sql)
+      if (sql.endsWith('COMMIT')) renameSync(`${path}.backup`, path)
+      connections.push(this)
+    }
+  }
+  failure(t, () => SqlitePlantsTable.open(SlowDatabase, path), { reopen: true }, /plants\.db was replaced while it was open/)
+  t.strictSame(connections.filter(({ isOpen }) => isOpen), [])
 })
 
 /** Makes another thread hold the lock of a file for the next 300 ms. */

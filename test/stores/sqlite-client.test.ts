@@ -152,6 +152,19 @@ t.test('if a thread dies, the outcome of its writes is unknown, and another is s
   t.strictSame(await next, ['stored'])
 })
 
+t.test('if no thread can be started, nothing is stored, and the next request tries again', async t => {
+  let starts = 0
+  const client = new SqliteClient('plants.db', new VirtualClock(), () => {
+    starts++
+    throw new Error('EAGAIN')
+  })
+  const failure = { name: PlantNotStored.name, permanent: false, message: 'SQLite: no thread for the database could be started: EAGAIN' }
+  for (let turn = 1; turn < 3; turn++) {
+    t.match(await client.write([{ id: 1n, name: 'Ficus' }], Infinity, Infinity), failure)
+    t.equal(starts, turn)
+  }
+})
+
 t.test('a thread knows whether an earlier one had the file open: only the first may create it', async t => {
   const scripted = scriptedClient()
   for (const answer of [undefined, DONE, fault()]) {

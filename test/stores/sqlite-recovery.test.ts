@@ -82,6 +82,31 @@ t.test('a write that waits for a lock does not delay a check until its deadline'
   t.equal(await create, 'stored')
 })
 
+t.test('a write whose time is over does not wait for a lock', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const thread = new GuardedWorker(path, false)
+  thread.postMessage({ kind: 'check', thoroughly: false })
+  await once(thread, 'message')
+  const other = openSqlite(path)
+  other.exec('BEGIN IMMEDIATE')
+  const began = performance.now()
+  for (let request = 0; request < 40; request++) {
+    thread.postMessage({ kind: 'write', plants: { ids: BigInt64Array.of(1n), names: ['Ficus'], tags: [null] }, until: 0 })
+    t.match(await once(thread, 'message'), [{ kind: 'failed', message: /locked/, ends: false }])
+  }
+  // Each might wait for 250 ms.
+  t.ok(performance.now() - began < 5_000)
+  other.close()
+  thread.postMessage({ kind: 'close' })
+  await once(thread, 'exit')
+})
+
+t.test('if the file cannot be opened for another reason, nothing is stored', async t => {
+  const store = storeAt(t, join(t.testdir(), 'x'.repeat(300), 'plants.db'))
+  t.equal(await store.open(), true)
+  await t.rejects(store.create(FICUS, soon(1_000)), { name: PlantNotStored.name, message: /ENAMETOOLONG/ })
+})
+
 t.test('closing a store ends its thread without an error, even just after the start, and leaves no listeners on the process', async t => {
   const folder = t.testdir()
   const listeners = process.listenerCount('exit')

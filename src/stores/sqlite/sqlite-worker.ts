@@ -34,7 +34,7 @@ function closeTable (): boolean {
 
 function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnswer {
   const timeLeft = request.kind === 'write' ? Math.floor(request.until - monotonicMs()) : LOCK_WAIT_MS
-  const lockWaitMs = Math.min(LOCK_WAIT_MS, Math.max(timeLeft, 0))
+  const lockWaitMs = Math.min(LOCK_WAIT_MS, timeLeft)
   try {
     table ??= openTable(lockWaitMs)
     if (request.kind === 'write') return { kind: 'done', outcomes: table.write(request.plants, lockWaitMs) }
