@@ -189,20 +189,6 @@ t.test('a store that failed to open can be opened later; a closed one cannot', a
   await t.rejects(store.ready(), { message: 'the store is closed' })
 })
 
-t.test('an error in the thread is reported with its reason', async t => {
-  const path = join(t.testdir(), 'plants.db')
-  const store = storeAt(t, path)
-  const started = once(process, 'worker') as Promise<[Worker]>
-  await store.open()
-  const [worker] = await started
-  const create = store.create(FICUS, soon(40))
-  worker.emit('error', new Error('out of memory'))
-  worker.terminate()
-  const error = await create.catch((error: unknown) => error) as Error
-  t.type(error, PlantPerhapsStored)
-  t.match(error.message, /^SQLite: the database thread exited: out of memory/)
-})
-
 t.test('the store recovers if the thread dies while opening', async t => {
   const store = storeAt(t, join(t.testdir(), 'plants.db'))
   process.once('worker', (worker: Worker) => { worker.terminate() })
