@@ -21,8 +21,16 @@ t.test('running out of file descriptors is logged once', needsProgram('prlimit',
   const service = await startService(t)
   execFileSync('prlimit', ['--pid', String(service.pid), '--nofile=64:64'])
   const { port } = new URL(service.address)
-  const sockets: Socket[] = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1').on('error', () => {}))
+  const sockets: Socket[] = []
+  const connectMore = (): void => {
+    for (let i = 0; i < 100; i++) sockets.push(connect(Number(port), '127.0.0.1').on('error', () => {}))
+  }
+  connectMore()
+  // The service closes connections without a request after 10 s.
+  const timer = setInterval(connectMore, 5_000)
+  t.teardown(() => clearInterval(timer))
   t.match(await service.logged('no file descriptors are left'), { level: 50 })
+  clearInterval(timer)
   for (const socket of sockets) socket.destroy()
   await service.logged('file descriptors are available again')
   t.equal(service.log.filter(({ msg }) => String(msg).startsWith('no file descriptors')).length, 1)
