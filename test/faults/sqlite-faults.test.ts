@@ -12,7 +12,7 @@ import { program } from '../support/process/project.js'
 import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
 import { Program, testFolder, token } from '../support/process/program.js'
 import { buildService, type Service } from '../support/http/service.js'
-import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
+import { lockSqlite, openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 import { byInject, lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
 
 t.jobs = 4
@@ -148,8 +148,7 @@ async function inProcess (t: Test, STORE_TIMEOUT: number): Promise<Service & { p
 
 t.test('another program holds the lock for less than STORE_TIMEOUT', async t => {
   const { create, path, app } = await inProcess(t, 3_000)
-  const other = openSqlite(path)
-  other.exec('BEGIN IMMEDIATE')
+  const other = lockSqlite(path)
   const answers = Promise.all([1, 2, 3].map(async id => await create({ id, name: `plant ${id}` })))
   await sleep(700)
   t.equal((await app.inject('/health/ready')).statusCode, 503, 'the service is not ready while the database is locked')
@@ -162,8 +161,7 @@ t.test('another program holds the lock for less than STORE_TIMEOUT', async t => 
 t.test('another program holds the lock for longer than STORE_TIMEOUT: nothing is stored, and each response says so', async t => {
   const STORE_TIMEOUT = 1_500
   const { create, path } = await inProcess(t, STORE_TIMEOUT)
-  const other = openSqlite(path)
-  other.exec('BEGIN IMMEDIATE')
+  const other = lockSqlite(path)
   const ids = Array.from({ length: 40 }, (_, i) => i + 1)
   // The deadlines fall at different points of an attempt.
   const answers = await Promise.all(ids.map(async id => {

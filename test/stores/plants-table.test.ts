@@ -9,7 +9,7 @@ import { openDatabase, type DatabaseClass } from '../../src/stores/sqlite/databa
 import { SqlitePlantsTable } from '../../src/stores/sqlite/plants-table.js'
 import { SqliteFailure } from '../../src/stores/sqlite/sqlite-failure.js'
 import { replaceBuiltin } from '../support/replace-builtin.js'
-import { DatabaseSync, openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
+import { DatabaseSync, lockSqlite, openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 
 const MARKER = 'PRAGMA user_version'
 
@@ -343,8 +343,7 @@ t.test('a write without time to wait for a lock fails immediately, even if openi
   const path = join(t.testdir(), 'plants.db')
   const table = SqlitePlantsTable.open(DatabaseSync, path, { lockWaitMs: 10_000 })
   t.teardown(() => table.close())
-  const other = openSqlite(path)
-  other.exec('BEGIN IMMEDIATE')
+  const other = lockSqlite(path)
   const began = performance.now()
   failure(t, () => table.write(FICUS, 0), {}, /locked/)
   t.ok(performance.now() - began < 5_000)
@@ -354,8 +353,7 @@ t.test('a write without time to wait for a lock fails immediately, even if openi
 t.test('the pauses between attempts to take a lock grow from 0.5 to 20 ms, with random variation', async t => {
   const path = join(t.testdir(), 'plants.db')
   const table = openTable(t, path)
-  const other = openSqlite(path)
-  other.exec('BEGIN IMMEDIATE')
+  const other = lockSqlite(path)
   const pausesWith = (random: number): number[] => {
     const pauses: number[] = []
     let now = 0
@@ -392,8 +390,7 @@ t.test('the pauses between attempts to take a lock grow from 0.5 to 20 ms, with 
 t.test('while another program writes, nothing is stored, and the connection stays usable', async t => {
   const path = join(t.testdir(), 'plants.db')
   const table = openTable(t, path)
-  const other = openSqlite(path)
-  other.exec('BEGIN IMMEDIATE')
+  const other = lockSqlite(path)
   failure(t, () => table.write(FICUS), {}, /locked/)
   failure(t, () => table.check(false), {}, /locked/)
   other.exec('ROLLBACK')

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type PlantStore } from '../../src/stores/plant-store.js'
 import { GuardedWorker } from '../../src/stores/sqlite/guarded-worker.js'
 import { sqlitePlantStore } from '../../src/stores/sqlite/sqlite-plant-store.js'
-import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
+import { lockSqlite, openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
 const FICUS = { id: 1n, name: 'Ficus' }
@@ -52,8 +52,7 @@ t.test('while another program writes, a request stays pending until its deadline
   const store = storeAt(t, path)
   const threads = threadsOf(t)
   await store.open()
-  const other = openSqlite(path)
-  other.exec('BEGIN IMMEDIATE')
+  const other = lockSqlite(path)
   const error = await store.create(FICUS, soon(1_500)).catch((error: unknown) => error) as Error
   t.type(error, PlantNotStored)
   t.match(error.message, /^SQLite: .*locked/)
@@ -70,8 +69,7 @@ t.test('a write that waits for a lock does not delay a check until its deadline'
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
   await store.open()
-  const other = openSqlite(path)
-  other.exec('BEGIN IMMEDIATE')
+  const other = lockSqlite(path)
   const create = store.create(FICUS, soon(20_000))
   await new Promise(resolve => setTimeout(resolve, 20))
   const began = performance.now()
@@ -87,8 +85,7 @@ t.test('a write whose time is over does not wait for a lock', async t => {
   const thread = new GuardedWorker(path, false)
   thread.postMessage({ kind: 'check', thoroughly: false })
   await once(thread, 'message')
-  const other = openSqlite(path)
-  other.exec('BEGIN IMMEDIATE')
+  const other = lockSqlite(path)
   const began = performance.now()
   for (let request = 0; request < 40; request++) {
     thread.postMessage({ kind: 'write', plants: { ids: BigInt64Array.of(1n), names: ['Ficus'], tags: [null] }, until: 0 })

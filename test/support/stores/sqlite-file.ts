@@ -10,6 +10,13 @@ export function openSqlite (path: string): DatabaseSyncInstance {
   return database
 }
 
+/** Holds the write lock of a database, as another program that is writing, until it rolls back, commits or closes. */
+export function lockSqlite (path: string): DatabaseSyncInstance {
+  const database = openSqlite(path)
+  database.exec('BEGIN IMMEDIATE')
+  return database
+}
+
 /** The plants in a database file, as another program reads them. */
 export function plantsInFile (path: string): Map<bigint, Record<string, unknown>> {
   const database = openSqlite(path)
