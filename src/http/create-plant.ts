@@ -3,12 +3,12 @@ import type { FastifyReply } from 'fastify'
 import { systemClock, type Clock } from '../clock.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, type PlantStore } from '../stores/plant-store.js'
+import { bodyBytes, type ParsedRequest } from './body/json-body.js'
 import type { CreateQueue } from './create-queue.js'
 import { Deadlines, type Waiter } from './deadlines.js'
-import { ApiError } from './errors.js'
-import { bodyBytes, type ParsedRequest } from './json-body.js'
-import { asJson, PlantBody } from './serialization.js'
-import { plantOf } from './validation.js'
+import { ApiError } from './errors/error-codes.js'
+import { asJson, PlantBody } from './schemas/serialization.js'
+import { plantOf } from './schemas/validation.js'
 
 /**
  * Makes the handler of `POST /plants`, which is called with a valid body.

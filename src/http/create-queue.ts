@@ -1,4 +1,4 @@
-import { ApiError } from './errors.js'
+import { ApiError } from './errors/error-codes.js'
 
 /** Limits of the memory that create requests hold. */
 export interface QueueLimits {

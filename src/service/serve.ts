@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger } from 'fastify'
 import { ConfigurationError, readConfiguration, readCredentials, type Configuration } from './config/configuration.js'
+import { describeStore, storeWarning } from './create-store.js'
+import { shutdownTimeoutMs } from './http/drain.js'
 import { isSocketPath, removeStaleSocket } from './http/unix-socket.js'
 import { watchCertificate } from './logging/certificate-log.js'
 import { firstScreen } from './logging/first-screen.js'
 import { createLogger } from './logging/logger.js'
-import { shutdownTimeoutMs } from './shutdown/drain.js'
 import type { RunningService } from './service.js'
-import { describeStore, storeWarning } from './create-store.js'
 
 /** Runs the service: reads the environment, listens, reloads on SIGHUP, and shuts down on SIGTERM and SIGINT. */
 export async function serve (): Promise<void> {

@@ -7,6 +7,7 @@ import { BearerTokens } from '../http/bearer-tokens.js'
 import { StoreUnusable, type PlantStore } from '../stores/plant-store.js'
 import type { Configuration, Credentials } from './config/configuration.js'
 import { createStore } from './create-store.js'
+import { drain, type SharedPort } from './http/drain.js'
 import { EventLoopLag } from './http/event-loop-lag.js'
 import { Health } from './http/health-routes.js'
 import { changeCertificate } from './http/http-server.js'
@@ -14,7 +15,6 @@ import { isSocketPath } from './http/unix-socket.js'
 import { logConditions } from './logging/condition-log.js'
 import type { MetricsData } from './metrics/process-metrics.js'
 import type { ServiceMetrics } from './metrics/service-metrics.js'
-import { drain, type SharedPort } from './shutdown/drain.js'
 
 export interface ServiceOptions {
   /** The configuration, in which access tokens are set. */

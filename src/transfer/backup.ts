@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { messageOf } from '../error-message.js'
 import { ConfigurationError, readStorePlace } from '../service/config/configuration.js'
 import { databaseFile, describeStore } from '../service/create-store.js'
-import { withNewFile } from './targets/new-file.js'
 import { showProgress, type ProgressState } from './progress.js'
 import { interruption } from './run-copy.js'
 import { openSqliteFile } from './sources/sqlite-source.js'
+import { withNewFile } from './targets/new-file.js'
 import { TransferFault } from './transfer-fault.js'
 
 const PROGRESS_INTERVAL_MS = 100

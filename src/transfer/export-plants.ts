@@ -3,10 +3,10 @@ import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { ConfigurationError, readStorePlace, type StorePlace } from '../service/config/configuration.js'
 import { databaseFile, describeStore } from '../service/create-store.js'
+import { interruption, runCopy, type Copy } from './run-copy.js'
+import type { PlantSource } from './sources/plant-source.js'
 import { ndjsonTarget } from './targets/ndjson-target.js'
 import { withNewFile } from './targets/new-file.js'
-import type { PlantSource } from './sources/plant-source.js'
-import { interruption, runCopy, type Copy } from './run-copy.js'
 import { unwritable } from './transfer-fault.js'
 
 export interface FileCommand {

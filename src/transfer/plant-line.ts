@@ -1,6 +1,6 @@
-import { ApiError } from '../http/errors.js'
-import { parseBody } from '../http/json-body.js'
-import { validatePlant } from '../http/validation.js'
+import { parseBody } from '../http/body/json-body.js'
+import { ApiError } from '../http/errors/error-codes.js'
+import { validatePlant } from '../http/schemas/validation.js'
 import type { NewPlant } from '../stores/plant-store.js'
 
 /** Formats a plant as a line of NDJSON with its newline: the id exactly, a tag only if there is one. */

@@ -1,5 +1,5 @@
-import type { PlantSource, SourcePage } from './sources/plant-source.js'
 import { showProgress, type ProgressState } from './progress.js'
+import type { PlantSource, SourcePage } from './sources/plant-source.js'
 import { Tally } from './tally.js'
 import { OutputClosed, TransferFault } from './transfer-fault.js'
 

@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Page, withChromium } from '../support/process/chromium.js'
-import { projectFile } from '../support/process/project.js'
 import { startService, token } from '../support/process/program.js'
+import { projectFile } from '../support/process/project.js'
 
 t.test('in a browser a user can authorize, create a plant and see the 200, without other network requests', withChromium, async t => {
   const service = await startService(t, {}, { counted: true })

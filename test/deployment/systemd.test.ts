@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { testFolder } from '../support/process/program.js'
 import { needsProgram } from '../support/process/needs.js'
+import { testFolder } from '../support/process/program.js'
 import { projectFile } from '../support/process/project.js'
 
 const withSystemd = needsProgram('systemd-analyze', 'systemd')

@@ -3,8 +3,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { mongoPlantStore } from '../../src/stores/mongo/mongo-plant-store.js'
-import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { buildService } from '../support/http/service.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 
 const STORE_TIMEOUT = 2_000
 const QUEUE_LIMIT = 40

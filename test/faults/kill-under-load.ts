@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
 import { Program, token } from '../support/process/program.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
-import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { OwnDatabase } from '../support/stores/own-database.js'
-import { lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
+import { plantsInFile } from '../support/stores/sqlite-file.js'
 
 /** The totals of all kills; those that would violate the contract must be 0. */
 export interface Toll {

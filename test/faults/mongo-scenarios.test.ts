@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MongoClient } from 'mongodb'
 import t, { type Test } from 'tap'
-import type { PlantStore } from '../../src/stores/plant-store.js'
 import { mongoPlantStore } from '../../src/stores/mongo/mongo-plant-store.js'
-import { ScriptedMongo, type StoredPlant } from '../support/scripted-mongodb/scripted-mongo.js'
+import type { PlantStore } from '../../src/stores/plant-store.js'
 import { byInject, lost, PlantClients } from '../support/http/plant-clients.js'
 import { buildService, type Service } from '../support/http/service.js'
+import { ScriptedMongo, type StoredPlant } from '../support/scripted-mongodb/scripted-mongo.js'
 import { scenarios, type ExistingPlant, type Scenario } from './mongo-scenarios.js'
 
 t.jobs = 4

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { Program, token } from '../support/process/program.js'
 import { OwnDatabase } from '../support/stores/own-database.js'
-import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 
 /** The resources of the process at one time. */
 interface Sample { seconds: number, megabytes: number, descriptors: number, creates: number }

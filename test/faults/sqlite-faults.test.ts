@@ -6,14 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { sqlitePlantStore } from '../../src/stores/sqlite/sqlite-plant-store.js'
+import { byInject, lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
+import { buildService, type Service } from '../support/http/service.js'
 import { failingCalls, withCompiler, type FailingCalls } from '../support/process/failing-calls.js'
 import { needsProgram } from '../support/process/needs.js'
+import { Program, testFolder, token } from '../support/process/program.js'
 import { program } from '../support/process/project.js'
 import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
-import { Program, testFolder, token } from '../support/process/program.js'
-import { buildService, type Service } from '../support/http/service.js'
 import { lockSqlite, openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
-import { byInject, lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
 
 t.jobs = 4
 

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { onBothStores, type NewPlace } from '../support/stores/places.js'
 import { answersError, answersPlant, buildService } from '../support/http/service.js'
+import { onBothStores, type NewPlace } from '../support/stores/places.js'
 
 await onBothStores(t, (t: Test, newPlace: NewPlace) => {
   t.test('a new plant gets 200 with a Plant, and is stored', async t => {

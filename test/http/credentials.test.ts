@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { answersError, answersPlant, buildService, TOKEN } from '../support/http/service.js'
+import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
 const PLANT = { id: 1, name: 'x' }
 const MISSING = 'Bearer realm="plant-store"'

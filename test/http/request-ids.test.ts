@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { CreateMessage } from '../../src/index.js'
 import { trustedProxies } from '../../src/service/config/trusted-proxies.js'
-import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { exchange, listen, RawConnection } from '../support/http/raw-connection.js'
 import { buildService, TOKEN } from '../support/http/service.js'
+import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
 const HEAD = ['POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json']
 

@@ -7,8 +7,8 @@ export interface Bug {
   replace: string
 }
 
-const batching = 'stores/batching.js'
-const retries = 'stores/retries.js'
+const batching = 'stores/batching/shared-writes.js'
+const retries = 'stores/batching/retries.js'
 const mongo = 'stores/mongo/mongo-writer.js'
 const sqlite = 'stores/sqlite/sqlite-client.js'
 

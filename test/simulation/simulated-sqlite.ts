@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
-import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/thread-messages.js'
-import { SAME, TAKEN } from '../../src/stores/sqlite/thread-messages.js'
+import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/thread/thread-messages.js'
+import { SAME, TAKEN } from '../../src/stores/sqlite/thread/thread-messages.js'
 import { SimulatedStore } from './simulated-store.js'
 import type { Fault } from './story.js'
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import t from 'tap'
+import { Program, run, testFolder, token } from '../support/process/program.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
-import { Program, run, testFolder, token } from '../support/process/program.js'
 import { until } from '../support/until.js'
 import { fill, hardPlants, manyPlants } from './plants.js'
 

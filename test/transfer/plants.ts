@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { SqlitePlantsTable } from '../../src/stores/sqlite/plants-table.js'
 import type { NewPlant } from '../../src/stores/plant-store.js'
+import { SqlitePlantsTable } from '../../src/stores/sqlite/plants-table.js'
 import { DatabaseSync, openSqlite } from '../support/stores/sqlite-file.js'
 
 /**

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
-import { needsProgram } from '../support/process/needs.js'
 import { showProgress } from '../../src/transfer/progress.js'
-import { program } from '../support/process/project.js'
+import { needsProgram } from '../support/process/needs.js'
 import { testFolder } from '../support/process/program.js'
+import { program } from '../support/process/project.js'
 import { fill, manyPlants } from './plants.js'
 
 class Output {

@@ -3,10 +3,10 @@ import type { Server } from 'node:http'
 import closeWithGrace from 'close-with-grace'
 import type { Configuration } from '../config/configuration.js'
 import { formatError } from '../format-error.js'
+import { shutdownTimeoutMs } from '../http/drain.js'
 import { createLogger } from '../logging/logger.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { createMetrics, startService, type RunningService } from '../service.js'
-import { shutdownTimeoutMs } from '../shutdown/drain.js'
 import { HEARTBEAT_INTERVAL_MS, type FromWorker, type ToWorker } from './messages.js'
 
 /** Milliseconds after which the last worker stops waiting for another one that is stuck. */

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import { b64token } from '../../http/bearer-tokens.js'
+import { Type } from '../../http/schemas/typebox.js'
 import { limits } from '../../options.js'
-import { Type } from '../../http/typebox.js'
 import { isSocketPath } from '../http/unix-socket.js'
 import { ConfigurationError, readEnvironment } from './read-environment.js'
 import { readTlsPair, type TlsPair } from './tls-pair.js'

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import { messageOf } from '../../error-message.js'
-import { writeError } from '../../http/error-handler.js'
-import { ApiError } from '../../http/errors.js'
-import { ErrorSchema } from '../../http/schemas.js'
+import { ApiError } from '../../http/errors/error-codes.js'
+import { writeError } from '../../http/errors/error-handler.js'
+import { ErrorSchema } from '../../http/schemas/create-plant-schema.js'
+import { Type } from '../../http/schemas/typebox.js'
 import type { PlantStore } from '../../stores/plant-store.js'
-import { Type } from '../../http/typebox.js'
 import type { EventLoopLag } from './event-loop-lag.js'
 
 const READY_TIMEOUT_MS = 3_000

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest, onResponseHookHandler } from 'fastify'
-import { traceId } from '../../http/error-handler.js'
+import { traceId } from '../../http/errors/error-handler.js'
 
 /**
  * Makes the hook that logs one line for each request, without its body, its credentials and its query, which may be a

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
+import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
+import type { StoreWriter } from '../batching/batched-plant-store.js'
+import { PlantNotStored, PlantPerhapsStored, type NewPlant } from '../plant-store.js'
 import type { CommandStarted, MongoCollection, MongoDriverClient } from './mongo-driver.js'
 import { connectionFault, isSelectionError, isServerError, isWriteConcernError, wasSilent } from './mongo-errors.js'
-import { PlantNotStored, PlantPerhapsStored, type NewPlant } from '../plant-store.js'
-import type { StoreWriter } from '../batched-plant-store.js'
-import type { CreateFailure, WriteResult } from '../batch-writer.js'
 
 /** A plant in MongoDB. A bigint is written as a BSON int64 (Long). */
 export interface PlantDocument {

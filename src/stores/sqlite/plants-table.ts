@@ -2,7 +2,7 @@ import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructur
 import { FORMAT, growLog, openDatabase, rollBack, type DatabaseClass } from './database.js'
 import { identityOf, isSame, OpenFiles, type FilesState } from './open-files.js'
 import { failureOf, isLocked, SqliteFailure } from './sqlite-failure.js'
-import { SAME, TAKEN, type PlantColumns } from './thread-messages.js'
+import { SAME, TAKEN, type PlantColumns } from './thread/thread-messages.js'
 
 /** The longest that one call waits for another program's lock, in milliseconds. */
 export const LOCK_WAIT_MS = 250

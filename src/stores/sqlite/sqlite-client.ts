@@ -1,10 +1,10 @@
 import { systemClock, type Clock } from '../../clock.js'
 import { messageOf } from '../../error-message.js'
-import type { StoreWriter } from '../batched-plant-store.js'
-import type { CreateFailure, WriteResult } from '../batch-writer.js'
+import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
+import type { StoreWriter } from '../batching/batched-plant-store.js'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type NewPlant } from '../plant-store.js'
-import { GuardedWorker } from './guarded-worker.js'
-import { monotonicMs, OUTCOMES, type PlantColumns, type SqliteAnswer, type SqliteRequest } from './thread-messages.js'
+import { GuardedWorker } from './thread/guarded-worker.js'
+import { monotonicMs, OUTCOMES, type PlantColumns, type SqliteAnswer, type SqliteRequest } from './thread/thread-messages.js'
 
 /** Milliseconds before a deadline at which waiting for a lock stops, so that the outcome can still be reported. */
 const LOCK_MARGIN_MS = 250
@@ -16,7 +16,7 @@ type FailedAnswer = Exclude<SqliteAnswer, { kind: 'done' }>
 
 /** The part of a worker thread that the client uses. */
 export interface DatabaseThread {
-  postMessage (request: SqliteRequest, transfer?: ArrayBuffer[]): void
+  postMessage (request: SqliteRequest): void
   on (event: 'message', listener: (answer: SqliteAnswer) => void): unknown
   on (event: 'error', listener: (error: Error) => void): unknown
   on (event: 'exit', listener: (code: number) => void): unknown
@@ -59,9 +59,8 @@ export class SqliteClient implements StoreWriter {
   async write (
     plants: readonly NewPlant[], _deadline: number, earliestDeadline: number
   ): Promise<readonly WriteResult[] | CreateFailure> {
-    const columns = columnsOf(plants)
     const until = monotonicMs() + earliestDeadline - this.#clock.now() - LOCK_MARGIN_MS
-    const answer = await this.#ask({ kind: 'write', plants: columns, until }, [columns.ids.buffer])
+    const answer = await this.#ask({ kind: 'write', plants: columnsOf(plants), until })
     if (answer.kind === 'done') {
       const { outcomes } = answer
       return plants.map((_, i) => OUTCOMES[outcomes?.[i] ?? 0] ?? 'stored')
@@ -81,7 +80,7 @@ export class SqliteClient implements StoreWriter {
   }
 
   /** Sends a request after those sent before; resolves with its answer, even if the thread dies. */
-  async #ask (request: SqliteRequest, transfer: ArrayBuffer[] = []): Promise<SqliteAnswer> {
+  async #ask (request: SqliteRequest): Promise<SqliteAnswer> {
     while (this.#lastAnswer !== undefined) {
       // Otherwise a file that cannot be opened would cost a thread for each batch.
       const isRecent = this.#clock.now() - this.#exitedAt < REOPEN_INTERVAL_MS
@@ -94,7 +93,7 @@ export class SqliteClient implements StoreWriter {
     } catch (error) {
       return failed(`no thread for the database could be started: ${messageOf(error)}`, false)
     }
-    this.#thread.postMessage(request, transfer)
+    this.#thread.postMessage(request)
     return await new Promise(resolve => { this.#pending.push(resolve) })
   }
 
@@ -141,8 +140,8 @@ function failureOf (answer: FailedAnswer): CreateFailure {
   return new PlantNotStored(message, { permanent: isPermanent(answer) })
 }
 
-function columnsOf (plants: readonly NewPlant[]): PlantColumns & { ids: { buffer: ArrayBuffer } } {
-  const ids = new BigInt64Array(new ArrayBuffer(plants.length * BigInt64Array.BYTES_PER_ELEMENT))
+function columnsOf (plants: readonly NewPlant[]): PlantColumns {
+  const ids = new BigInt64Array(plants.length)
   const names = new Array<string>(plants.length)
   const tags = new Array<string | null>(plants.length)
   plants.forEach(({ id, name, tag = null }, i) => {

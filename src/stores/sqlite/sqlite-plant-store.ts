@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { BatchedPlantStore } from '../batched-plant-store.js'
+import { BatchedPlantStore } from '../batching/batched-plant-store.js'
 import type { PlantStore } from '../plant-store.js'
 import { SqliteClient } from './sqlite-client.js'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Collection, Filter, FindOptions, MongoClient } from 'mongodb'
-import { connectionFault, isServerError } from '../../stores/mongo/mongo-errors.js'
 import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
+import { connectionFault, isServerError } from '../../stores/mongo/mongo-errors.js'
 import { TransferFault } from '../transfer-fault.js'
 import { DocumentsPage, type NumericId } from './documents-page.js'
 import { PAGE_PLANTS, type PlantSource } from './plant-source.js'

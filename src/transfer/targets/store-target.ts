@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { messageOf } from '../../error-message.js'
 import { PlantNotStored, PlantPerhapsStored, type NewPlant, type PlantStore } from '../../stores/plant-store.js'
-import { charactersOf, type InvalidEntry, type SourcePage } from '../sources/plant-source.js'
 import type { PlantTarget } from '../run-copy.js'
+import { charactersOf, type InvalidEntry, type SourcePage } from '../sources/plant-source.js'
 import type { Tally } from '../tally.js'
 import { TransferFault } from '../transfer-fault.js'
 

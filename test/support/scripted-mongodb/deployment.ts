@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson'
+import { CueQueues } from './cue-queues.js'
 import { Member } from './member.js'
 import { Memory } from './memory.js'
-import { CueQueues } from './cue-queues.js'
 import { Replication } from './replication.js'
 import { Waits } from './waits.js'
 

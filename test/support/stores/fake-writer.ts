@@ -1,5 +1,5 @@
-import type { BatchWriter, CreateFailure, WriteResult } from '../../../src/stores/batch-writer.js'
-import { SharedWrites } from '../../../src/stores/batching.js'
+import type { BatchWriter, CreateFailure, WriteResult } from '../../../src/stores/batching/batch-writer.js'
+import { SharedWrites } from '../../../src/stores/batching/shared-writes.js'
 import { PlantNotStored, type NewPlant } from '../../../src/stores/plant-store.js'
 import { VirtualClock } from '../virtual-clock.js'
 

@@ -4,9 +4,9 @@ import { mongoPlantStore } from '../../../src/stores/mongo/mongo-plant-store.js'
 import type { PlantStore } from '../../../src/stores/plant-store.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { needs } from '../process/needs.js'
+import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
 import { mongodb } from './mongodb-for-tests.js'
 import { OwnDatabase } from './own-database.js'
-import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from './sqlite-file.js'
 
 /** Storage for the plants of one test: empty at first, and removed after the test. */

@@ -1,6 +1,6 @@
 import { CommandError } from '../command-error.js'
-import { readAll } from './find.js'
 import type { Command } from './command.js'
+import { readAll } from './find.js'
 
 /** Counts all documents of a collection, by the pipeline of the driver's `countDocuments`. */
 export const aggregate: Command = ({ request, member }) => {

@@ -1,0 +1,70 @@
+import type { CreateQueue } from '../create-queue.js'
+import { ApiError } from '../errors/error-codes.js'
+
+const NOTHING = Buffer.alloc(0)
+const SMALLEST_BUFFER = 1_024
+
+/**
+ * A body being received. A body in one chunk is kept as it is; chunks of a larger body are copied into one buffer,
+ * since each Buffer takes some 500 bytes of its own. Memory is allocated as bytes arrive, not by the announced length.
+ */
+export class IncomingBody {
+  received = 0
+  #buffer: Buffer = NOTHING
+  /** Bytes of `queue.bytes` that this body accounts for. */
+  #held = 0
+  readonly #queue: CreateQueue
+  readonly #limit: number
+  /** The Content-Length; infinite if it is unknown. */
+  readonly #announced: number
+
+  constructor (queue: CreateQueue, limit: number, announced: number) {
+    this.#queue = queue
+    this.#limit = limit
+    this.#announced = announced
+  }
+
+  /** Whether a chunk is the whole body. Such a body is parsed in this turn of the event loop, so it is not counted. */
+  isWhole (chunk: Buffer): boolean {
+    return chunk.length === this.#announced
+  }
+
+  /** @returns the refusal, if the body is refused */
+  append (chunk: Buffer): ApiError | undefined {
+    const start = this.received
+    const end = this.received += chunk.length
+    if (this.isWhole(chunk)) {
+      this.#buffer = chunk
+      return undefined
+    }
+    if (end > this.#limit) return new ApiError('bodyTooLarge')
+    if (end > this.#buffer.length) {
+      const size = Math.min(Math.max(end, 2 * this.#buffer.length, SMALLEST_BUFFER), this.#limit, this.#announced)
+      const more = size - this.#held
+      const refusal = this.#queue.refusal(more)
+      if (refusal !== undefined) return refusal
+      this.#queue.bytes += more
+      this.#held = size
+      const larger = Buffer.allocUnsafeSlow(size)
+      larger.set(this.#buffer.subarray(0, start))
+      this.#buffer = larger
+    }
+    this.#buffer.set(chunk, start)
+    return undefined
+  }
+
+  /** Returns the whole body, or undefined if it is empty, and releases it. */
+  take (): Buffer | undefined {
+    const buffer = this.#buffer
+    this.release()
+    if (this.received === 0) return undefined
+    return buffer.length === this.received ? buffer : buffer.subarray(0, this.received)
+  }
+
+  /** Releases the buffer. */
+  release (): void {
+    this.#queue.bytes -= this.#held
+    this.#held = 0
+    this.#buffer = NOTHING
+  }
+}

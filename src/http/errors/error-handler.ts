@@ -1,0 +1,57 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { leaveBodyUnread } from '../body/unread-body.js'
+import { ErrorBody, serialize } from '../schemas/serialization.js'
+import { ApiError } from './error-codes.js'
+
+/**
+ * The error handler of the plugin's scope. It sends the plugin's own errors in the Error shape, and rethrows all
+ * others, for the error handler of the parent scope.
+ */
+export function handleError (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  sendError(asApiError(error), request, reply)
+}
+
+/** @throws {FastifyError} the error itself if it is not one of the plugin's */
+function asApiError (error: FastifyError): ApiError {
+  if (error instanceof ApiError) return error
+  // Fastify refuses a malformed media type before it calls any parser.
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new ApiError('mediaTypeUnsupported')
+  throw error
+}
+
+/** Sends a non-2xx response, and logs it if its status is 500 or more. The log never contains a token or a body. */
+export function sendError (error: ApiError, request: FastifyRequest, reply: FastifyReply): void {
+  if (error.statusCode >= 500) logFault(error, request)
+  writeError(error, request, reply)
+}
+
+/** Sends a non-2xx response without logging it. */
+export function writeError (error: ApiError, { id, raw }: FastifyRequest, reply: FastifyReply): void {
+  leaveBodyUnread(raw, reply.raw, error.kind !== 'bodyTooLarge')
+  reply.serializer(serialize).code(error.statusCode).headers(errorHeaders(error, id)).send(new ErrorBody(error))
+}
+
+/** Seconds until a client may retry a plant that is not stored. */
+const RETRY_AFTER = '1'
+
+/** The headers of every non-2xx response. */
+export function errorHeaders ({ kind }: ApiError, requestId: string): Record<string, string> {
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'x-request-id': requestId,
+    ...(kind === 'notStored' && { 'retry-after': RETRY_AFTER })
+  }
+}
+
+function logFault ({ kind, statusCode, error, message, cause }: ApiError, { log, headers }: FastifyRequest): void {
+  const trace = traceId(headers.traceparent)
+  const level = kind === 'internal' ? 'error' : 'warn'
+  log[level]({ ...(trace && { traceId: trace }), statusCode, error, err: cause }, message)
+}
+
+/** The trace id in a `traceparent` header (W3C Trace Context, section 3.2); undefined if there is none. */
+export function traceId (traceparent: string | string[] | undefined): string | undefined {
+  if (typeof traceparent !== 'string') return undefined
+  const id = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/.exec(traceparent)
+  return id?.[1]
+}

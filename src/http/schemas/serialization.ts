@@ -1,0 +1,49 @@
+import { createRequire } from 'node:module'
+import type { FastifyReply } from 'fastify'
+import type { ApiError } from '../errors/error-codes.js'
+import type { ErrorWire, NewPlantWire, PlantWire } from './create-plant-schema.js'
+
+// Compiled from the schemas at build time (compile-serializers.ts).
+const require = createRequire(import.meta.url)
+const stringifyPlant: (plant: PlantWire) => string = require('./plant-serializer.cjs')
+const stringifyError: (error: ErrorWire) => string = require('./error-serializer.cjs')
+
+/** The body of a 200. The class distinguishes it from a body that a hook of the host sends. */
+export class PlantBody implements PlantWire {
+  readonly name: string
+  declare readonly tag?: string
+
+  constructor ({ name, tag }: NewPlantWire) {
+    this.name = name
+    if (tag !== undefined) this.tag = tag
+  }
+}
+
+/** The body of a non-2xx response. */
+export class ErrorBody implements ErrorWire {
+  readonly error: number
+  readonly message: string
+
+  constructor ({ error, message }: ApiError) {
+    this.error = error
+    this.message = message
+  }
+}
+
+/** Sends the reply as JSON by these schemas, even if a hook of the host has chosen another serializer for it. */
+export function asJson (reply: FastifyReply): FastifyReply {
+  return reply.serializer(serialize).header('content-type', 'application/json; charset=utf-8')
+}
+
+/**
+ * Serializes the plugin's own bodies by their schemas. What a hook of the host sends is passed on unchanged, even if
+ * its status has a schema here; an Error is sent as Fastify's default error handler sends it.
+ */
+export function serialize (payload: unknown): string {
+  if (payload instanceof PlantBody) return stringifyPlant(payload)
+  if (payload instanceof ErrorBody) return stringifyError(payload)
+  if (!(payload instanceof Error)) return JSON.stringify(payload)
+  const fields: Error & { statusCode?: unknown, code?: unknown, error?: unknown } = payload
+  const { statusCode, code, error, message } = fields
+  return JSON.stringify({ statusCode, code, error, message })
+}

@@ -1,0 +1,215 @@
+import { systemClock, type Clock } from '../../clock.js'
+import { channels, type BatchMessage } from '../../diagnostics.js'
+import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant } from '../plant-store.js'
+import { BatchSizer } from './batch-sizer.js'
+import type { BatchWriter, CreateFailure, WriteResult } from './batch-writer.js'
+import { Expiry, RESPONSE_TIME_MS } from './expiry.js'
+import { earliestDeadline, giveUp, latestDeadline, type PendingCreate } from './pending-create.js'
+import { Retries, type Batch } from './retries.js'
+
+// A MongoDB command holds 16 MiB and 100,000 documents; a plant costs the least far below both. A character takes 3
+// bytes at most (each half of a surrogate pair takes 2).
+const BATCH_CHARACTERS = 4_000_000
+const LEAST_TRY_MS = RESPONSE_TIME_MS + 50
+
+/**
+ * Lets pending create requests share one write, each with its own outcome.
+ *
+ * A request is sent at the end of the event loop's turn, with all others of the turn. If further turns bring more, or
+ * batches are in flight, it waits until there are as many as `BatchSizer` considers worth a batch, never for a timer:
+ * an idle store adds no delay.
+ *
+ * A request that fails is sent again until its deadline, as `Retries` decides; this is safe, since the same plant again
+ * is `same`. It rejects with `PlantNotStored` only if no attempt can have stored the plant.
+ */
+export class SharedWrites {
+  readonly #writer: BatchWriter
+  readonly #clock: Clock
+  readonly #sizer = new BatchSizer()
+  readonly #retries: Retries
+  readonly #expiry: Expiry
+  #queue: PendingCreate[] = []
+  #inFlight = 0
+  /** The part of these batches that did not come from the queue. */
+  #apartInFlight = 0
+  #plantsInFlight = 0
+  #apartWentLast = false
+  #turn: object | undefined
+  #gathered = 0
+  #closing = false
+  #idle: (() => void)[] = []
+
+  /** @param random as `Math.random` */
+  constructor (writer: BatchWriter, clock: Clock = systemClock, random: () => number = Math.random) {
+    this.#writer = writer
+    this.#clock = clock
+    this.#retries = new Retries(clock, random, {
+      requeue: creates => { this.#queue = this.#queue.concat(creates) },
+      send: () => this.#send()
+    })
+    this.#expiry = new Expiry(clock, waits => {
+      this.#queue = this.#queue.filter(waits)
+      this.#retries.filter(waits)
+    })
+  }
+
+  create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
+    if (this.#closing) return Promise.reject(new PlantNotStored('the store is closed'))
+    return new Promise((resolve, reject) => {
+      const create = { plant, deadline, resolve, reject, failure: undefined, failures: 0 }
+      if (!this.#retries.takesAlone(create)) this.#queue.push(create)
+      this.#expiry.watch(deadline)
+      if (this.#turn === undefined) this.#turn = this.#clock.setImmediate(this.#send)
+    })
+  }
+
+  /**
+   * Writes what is pending once, without further retries. Resolves when every request has its outcome; later requests
+   * are not stored.
+   */
+  async close (): Promise<void> {
+    this.#closing = true
+    if (this.#retries.holdsBack) this.#queue.splice(0).forEach(giveUp)
+    this.#retries.clear().forEach(giveUp)
+    this.#send()
+    if (!this.#isIdle) await new Promise<void>(resolve => { this.#idle.push(resolve) })
+    this.#expiry.stop()
+  }
+
+  get #isIdle (): boolean {
+    return this.#inFlight === 0 && this.#queue.length === 0
+  }
+
+  readonly #send = (): void => {
+    this.#turn = undefined
+    while (this.#inFlight < this.#writer.maxInFlight) {
+      const batch = this.#nextBatch()
+      if (batch === undefined) break
+      if (batch.creates.length > 0) this.#write(batch)
+    }
+    if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  /** Takes turns between the queue and the retries, so that neither delays the other. */
+  #nextBatch (): Batch | undefined {
+    const retry = this.#apartInFlight < Math.max(this.#writer.maxInFlight / 2, 1) ? this.#retries.next : undefined
+    if (retry !== undefined && !(this.#apartWentLast && this.#queueIsReady())) {
+      this.#apartWentLast = true
+      this.#retries.takeNext()
+      return { kind: retry.kind, creates: this.#inTime(retry.creates) }
+    }
+    if (!this.#queueIsReady()) return undefined
+    this.#apartWentLast = false
+    this.#gathered = 0
+    return { kind: 'queued', creates: this.#takeFromQueue() }
+  }
+
+  #queueIsReady (): boolean {
+    const count = this.#queue.length
+    if (count === 0 || this.#retries.holdsBack) return false
+    const enough = count >= this.#sizer.worthSending
+    if (this.#inFlight > this.#apartInFlight) return enough
+    if (this.#closing || enough || count <= this.#gathered) return true
+    // Nothing is in flight, but the last turn brought some: wait for another turn.
+    this.#gathered = count
+    this.#turn ??= this.#clock.setImmediate(this.#send)
+    return false
+  }
+
+  #takeFromQueue (): readonly PendingCreate[] {
+    const free = this.#writer.maxInFlight - this.#inFlight
+    const limit = Math.min(this.#sizer.limit, Math.ceil(Math.max(this.#sizer.portion, this.#queue.length / free)))
+    let characters = 0
+    let taken = 0
+    for (const { plant } of this.#queue) {
+      characters += plant.name.length + (plant.tag?.length ?? 0)
+      if (taken === limit || (characters > BATCH_CHARACTERS && taken > 0)) break
+      taken++
+    }
+    const creates = this.#queue.slice(0, taken)
+    this.#queue = this.#queue.slice(taken)
+    return this.#inTime(creates)
+  }
+
+  #inTime (creates: readonly PendingCreate[]): readonly PendingCreate[] {
+    const now = this.#clock.now()
+    // A plant known not to be stored is not sent again so late that its outcome would be left open.
+    const isInTime = ({ deadline, failure }: PendingCreate): boolean =>
+      deadline > now + (failure instanceof PlantNotStored ? LEAST_TRY_MS : 0)
+    if (creates.every(isInTime)) return creates
+    creates.filter(create => !isInTime(create)).forEach(giveUp)
+    return creates.filter(isInTime)
+  }
+
+  async #write (batch: Batch): Promise<void> {
+    const { creates, kind } = batch
+    const started = this.#clock.now()
+    this.#inFlight++
+    if (kind !== 'queued') this.#apartInFlight++
+    this.#plantsInFlight += creates.length
+    this.#sizer.sent(this.#plantsInFlight + this.#queue.length)
+    const message = publishStart(creates.length)
+    const plants = creates.map(create => create.plant)
+    const results = await this.#writer.write(plants, latestDeadline(creates), earliestDeadline(creates))
+    const duration = this.#clock.now() - started
+    this.#inFlight--
+    if (kind !== 'queued') this.#apartInFlight--
+    this.#plantsInFlight -= creates.length
+
+    let again = 0
+    if (results instanceof Error) {
+      this.#sizer.failed(creates.length, duration)
+      again = this.#failed(batch, results)
+    } else {
+      this.#sizer.written(creates.length, duration)
+      again = this.#settle(batch, results)
+    }
+    if (message !== undefined) {
+      channels.batchEnd.publish(Object.assign(message, { milliseconds: duration, retries: again }))
+    }
+    this.#send()
+  }
+
+  /** @returns the number of plants that will be sent again */
+  #settle (batch: Batch, results: readonly WriteResult[]): number {
+    const { kind, creates } = batch
+    const again: PendingCreate[] = []
+    creates.forEach((create, place) => {
+      const result = results[place] ?? new PlantPerhapsStored('the store gave no result for it')
+      if (typeof result === 'string') {
+        create.resolve(result)
+        this.#retries.stored(create, kind)
+      } else if (this.#mayTryAgain(create, result)) {
+        again.push(create)
+      }
+    })
+    if (again.length < creates.length) this.#retries.recover()
+    else this.#retries.pauseAfter(batch)
+    if (again.length > 0) this.#retries.failedThemselves(again)
+    this.#expiry.watchFailed(earliestDeadline(again))
+    return again.length
+  }
+
+  /** @returns the number of plants that will be sent again */
+  #failed ({ kind, creates }: Batch, failure: CreateFailure): number {
+    const again = creates.filter(create => this.#mayTryAgain(create, failure))
+    this.#retries.failedTogether({ kind, creates: again }, creates.length)
+    this.#expiry.watchFailed(earliestDeadline(again))
+    return again.length
+  }
+
+  #mayTryAgain (create: PendingCreate, failure: CreateFailure): boolean {
+    // Once an attempt has left the outcome open, no later failure can settle it.
+    if (!(create.failure instanceof PlantPerhapsStored)) create.failure = failure
+    if (!this.#closing && !(failure instanceof PlantNotStored && failure.permanent)) return true
+    giveUp(create)
+    return false
+  }
+}
+
+function publishStart (plants: number): BatchMessage | undefined {
+  if (!channels.batchStart.hasSubscribers && !channels.batchEnd.hasSubscribers) return undefined
+  const message: BatchMessage = { plants, milliseconds: undefined, retries: 0 }
+  channels.batchStart.publish(message)
+  return message
+}

@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { answersError, answersPlant, buildService } from '../../support/http/service.js'
+import { onBothStores, type NewPlace } from '../../support/stores/places.js'
+import { anyInt64, anySpelling, HIGHEST, LOWEST, spell } from '../../support/stores/spelling.js'
+
+const NOT_INT64 = /^id must be an integer from -9223372036854775808 to 9223372036854775807 \(int64\)$/
+
+const integers: [literal: string, id: bigint][] = [
+  ['0', 0n], ['-0', 0n], ['0.0', 0n], ['-0e0', 0n], ['0e999999999999', 0n], ['1', 1n], ['-1', -1n], ['1.0', 1n], ['1e3', 1000n], ['1E+3', 1000n],
+  ['120e-1', 12n], ['2147483647', 2n ** 31n - 1n], ['2147483648', 2n ** 31n], ['-2147483649', -(2n ** 31n) - 1n],
+  ['9007199254740991', 2n ** 53n - 1n], ['9007199254740992', 2n ** 53n], ['9007199254740993', 2n ** 53n + 1n],
+  ['-9007199254740991', 1n - 2n ** 53n], ['-9007199254740992', -(2n ** 53n)], ['-9007199254740993', -(2n ** 53n) - 1n],
+  ['9007199254740993.0', 2n ** 53n + 1n], ['9.007199254740993e15', 2n ** 53n + 1n],
+  ['9223372036854775806', HIGHEST - 1n], ['9223372036854775807', HIGHEST], ['-9223372036854775807', LOWEST + 1n], ['-9223372036854775808', LOWEST],
+  ['9.223372036854775807e18', HIGHEST], ['922337203685477580.7e1', HIGHEST], ['92233720368547758070e-1', HIGHEST], ['-9.223372036854775808E18', LOWEST],
+  ['9e18', 9n * 10n ** 18n]
+]
+
+const notInt64 = [
+  '9223372036854775808', '-9223372036854775809', '18446744073709551616', '9.223372036854775808e18', '-9.223372036854775809e18', '10e18', '1e19',
+  '1e400', '-1e400', '1e999999999999', '1e-1', '1e-999999999999', '1.5', '-0.5', '1.00000000000000000001', '9007199254740993.5', '0.1e0',
+  '9223372036854775807.1', '123456789012345678901234567890'
+]
+
+await onBothStores(t, (t: Test, newPlace: NewPlace) => {
+  t.test('an id is exact over all of int64, in any spelling', async t => {
+    const place = await newPlace(t)
+    const { create } = await buildService(t, place.store())
+    const name = 'Ficus'
+    for (const [literal] of integers) answersPlant(t, await create(`{"id":${literal},"name":"${name}"}`), { name }, `id ${literal}`)
+    t.strictSame(await place.stored(), new Map(integers.map(([, id]) => [id, { name }])))
+  })
+
+  t.test('the id is the last top-level member with that name', async t => {
+    const place = await newPlace(t)
+    const { create } = await buildService(t, place.store())
+    const bodies: [body: string, id: bigint][] = [
+      ['{"id":1.5,"name":"x","id":9007199254740993}', 9007199254740993n],
+      ['{"id":9007199254740995,"name":"x","id":2}', 2n],
+      ['{"id":"3","name":"x","id":9007199254740997}', 9007199254740997n],
+      ['{"\\u0069d":9007199254740999,"name":"x"}', 9007199254740999n],
+      ['{"id":1,"name":"x","\\u0069\\u0064":9007199254741001}', 9007199254741001n],
+      ['{"id":9007199254741003,"name":"x","more":{"id":5}}', 9007199254741003n],
+      ['{"more":[{"id":6.5}],"id":9007199254741005,"name":"x"}', 9007199254741005n],
+      ['{"name":"x","note":"\\"id\\":7,","id" : 9007199254741007 }', 9007199254741007n],
+      ['\ufeff{"id":9007199254741009,"name":"x"}', 9007199254741009n],
+      ['{"weight":1e400,"id":8,"height":123456789012345678901234567890,"name":"x"}', 8n]
+    ]
+    for (const [body] of bodies) answersPlant(t, await create(body), { name: 'x' }, body)
+    t.strictSame(await place.stored(), new Map(bodies.map(([, id]) => [id, { name: 'x' }])))
+
+    for (const body of [
+      '{"id":2,"name":"x","id":1.5}', '{"id":9007199254740993,"name":"x","id":"4"}', '{"id":9007199254740993,"name":"x","id":null}',
+      '{"more":{"id":9007199254740993},"id":1e-1,"name":"x"}'
+    ]) answersError(t, await create(body), 40003, NOT_INT64, body)
+    answersError(t, await create('{"more":{"id":9007199254740993},"name":"x"}'), 40003, /^id is missing: id must be an integer/)
+    answersError(t, await create('{"ID":9007199254740993,"name":"x"}'), 40003, /^id is missing: id must be an integer/)
+    t.equal((await place.stored()).size, bodies.length)
+  })
+
+  t.test('an id that is not an int64 is refused with a message that names it, and nothing is stored', async t => {
+    const place = await newPlace(t)
+    const { create } = await buildService(t, place.store())
+    for (const literal of [...notInt64, 'true', 'false', 'null', '""', '"1"', '[]', '[1]', '{}']) {
+      answersError(t, await create(`{"id":${literal},"name":"x"}`), 40003, NOT_INT64, `id ${literal}`)
+    }
+    await fc.assert(
+      fc.asyncProperty(anyInt64, fc.integer({ min: 1, max: 20 }), anySpelling, async (units, decimals, spelling) => {
+        fc.pre(units % 10n !== 0n)
+        return (await create(`{"id":${spell(units, decimals, spelling)},"name":"x"}`)).json().error === 40003
+      }),
+      { numRuns: 200 }
+    )
+    const beyond = fc.oneof(
+      fc.bigInt({ min: HIGHEST + 1n, max: 2n ** 80n }),
+      fc.bigInt({ min: -(2n ** 80n), max: LOWEST - 1n })
+    )
+    await fc.assert(fc.asyncProperty(beyond, anySpelling, async (integer, spelling) =>
+      (await create(`{"id":${spell(integer, 0, spelling)},"name":"x"}`)).json().error === 40003), { numRuns: 100 })
+    t.equal((await place.stored()).size, 0)
+
+    const expected = new Map<bigint, object>()
+    await fc.assert(fc.asyncProperty(anyInt64, anySpelling, async (id, spelling) => {
+      expected.set(id, { name: 'x' })
+      return (await create(`{"id":${spell(id, 0, spelling)},"name":"x"}`)).statusCode === 200
+    }), { numRuns: 200 })
+    t.strictSame(await place.stored(), expected, 'any int64 in any spelling is stored to the digit')
+  })
+})

@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { PlantStore } from '../../../src/stores/plant-store.js'
+import { exchange, listen, RawConnection } from '../../support/http/raw-connection.js'
+import { buildService, TOKEN } from '../../support/http/service.js'
+
+const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`
+const JSON_TYPE = 'Content-Type: application/json'
+const create = (id: number, ...headers: string[]) => {
+  const body = `{"id":${id},"name":"plant ${id}"}`
+  return ['POST /plants HTTP/1.1', 'Host: localhost', AUTHORIZATION, JSON_TYPE, ...headers, `Content-Length: ${body.length}`, '', body].join('\r\n')
+}
+
+async function serve (t: Test, configuration = {}) {
+  const ids: bigint[] = []
+  const store: PlantStore = { create: async ({ id }) => { ids.push(id); await sleep(20); return 'stored' } }
+  const { app } = await buildService(t, store, configuration)
+  const port = await listen(app)
+  t.teardown(() => app.server.closeAllConnections())
+  return { ids, port }
+}
+
+const requestLines = ['GET /health/live', 'GET /health/ready', 'GET /openapi.json', 'GET /nowhere', 'GET /%zz', 'PUT /plants', 'POST /plants']
+
+t.test('on every path, a repeated, invalid or missing Host header is 400, 40000', async t => {
+  const { port, ids } = await serve(t)
+  const wrong = [
+    ['Host: a', 'Host: b'], ['Host: a', 'host: a'], ['Host: :80'], ['Host: a b'], ['Host: a/b'], ['Host: user@a'], ['Host: a:b'], ['Host: http://a'], ['Host: [::1'],
+    ['Host: ::1'], ['Host: a, b'], ['Host: a%'], ['Host: \xe9'], ['Host: "a"'], ['Host: a', 'Content-Type: a/b', 'content-type: a/b'], []
+  ]
+  for (const line of requestLines) {
+    for (const headers of wrong) {
+      const { answers } = await exchange(port, [`${line} HTTP/1.1`, ...headers, AUTHORIZATION, '', ''].join('\r\n'))
+      t.match(answers, [{ status: 400, headers: { connection: 'close' }, body: /^{"error":40000,"message":".+"}$/ }], `${line}, ${headers}`)
+    }
+  }
+  t.strictSame(ids, [])
+})
+
+t.test('every valid Host is accepted', async t => {
+  const { port } = await serve(t)
+  for (const host of ['', 'a', 'a.example', 'A.example.', 'a_b', 'a:80', 'a:', '127.0.0.1:3000', '[::1]', '[::1]:3000', '[::ffff:127.0.0.1]', '[v1.a:b]', 'a%20b', 'xn--bcher-kva.example', '1', "!$&'()*+,;=-._~"]) {
+    t.match((await exchange(port, `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).answers, [{ status: 200 }], host)
+  }
+  t.match((await exchange(port, 'GET /health/live HTTP/1.0\r\n\r\n')).answers, [{ status: 200 }], 'HTTP/1.0 without Host')
+  t.match((await exchange(port, 'GET /health/live HTTP/1.0\r\nHost: a b\r\n\r\n')).answers, [{ status: 400 }], 'HTTP/1.0 with an invalid Host')
+})
+
+t.test('an HTTP version other than 1.0 and 1.1, or none, is 400, 40000', async t => {
+  const { port, ids } = await serve(t)
+  for (const line of requestLines) {
+    for (const version of ['', ' HTTP/0.9', ' HTTP/1.2', ' HTTP/2.0', ' HTTP/2', ' HTTP/3.0', ' http/1.1', ' HTTP/11', ' ICE/1.1']) {
+      const { answers, closed } = await exchange(port, [`${line}${version}`, 'Host: a', AUTHORIZATION, '', ''].join('\r\n'), { expected: Infinity })
+      t.match(answers, [{ status: 400, body: /^{"error":40000,"message":".+"}$/ }], line + version)
+      t.ok(closed, 'the connection is closed')
+    }
+  }
+  t.strictSame(ids, [])
+})
+
+t.test('a request with Connection: Upgrade is the last one on its connection', async t => {
+  const { port, ids } = await serve(t)
+  const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
+  for (const sent of [
+    create(1) + create(2, ...upgrade) + create(3) + create(4),
+    [create(1) + create(2, ...upgrade) + create(3), create(4)],
+    [create(1) + create(2, ...upgrade).slice(0, -5), create(2).slice(-5) + create(3), create(4)]
+  ]) {
+    const { answers, closed, took } = await exchange(port, sent, { expected: Infinity })
+    t.strictSame(answers.map(({ status, body, headers }) => [status, body, headers.connection]),
+      [[200, '{"name":"plant 1"}', 'keep-alive'], [200, '{"name":"plant 2"}', 'close']])
+    t.ok(closed)
+    // An unread body would keep the connection open for 5 s.
+    t.ok(took < 4_000, `in ${Math.round(took)} ms`)
+    t.notOk(ids.includes(3n))
+  }
+  for (const line of requestLines.slice(0, -1)) {
+    const get = [`${line} HTTP/1.1`, 'Host: a', ...upgrade, '', ''].join('\r\n')
+    const { answers, closed } = await exchange(port, get + get, { expected: Infinity })
+    t.match(answers, [{ headers: { connection: 'close' } }], line)
+    t.equal(answers.length, 1)
+    t.ok(closed)
+  }
+})
+
+t.test('100 Continue is sent if the body is needed, and not before a response that does not need it', async t => {
+  const { port, ids } = await serve(t, { BODY_LIMIT: 100, QUEUE_BYTES: 60 })
+  const body = '{"id":1,"name":"x"}'
+  const expect = async (...headers: string[]) => {
+    const connection = await RawConnection.open(t, port)
+    connection.write('POST /plants HTTP/1.1', 'Host: a', 'Expect: 100-continue', ...headers, '', '')
+    return { connection, answer: await connection.answer() }
+  }
+  const { connection, answer } = await expect(AUTHORIZATION, JSON_TYPE, `Content-Length: ${body.length}`)
+  t.equal(answer.status, 100)
+  t.equal((await connection.write(body).answer()).status, 200)
+  for (const [status, ...headers] of [
+    [401, JSON_TYPE, 'Content-Length: 19'], [401, 'Authorization: Bearer an-unknown-token', JSON_TYPE, 'Content-Length: 19'], [413, AUTHORIZATION, JSON_TYPE, 'Content-Length: 101'],
+    [415, AUTHORIZATION, 'Content-Type: text/plain', 'Content-Length: 19'], [503, AUTHORIZATION, JSON_TYPE, 'Content-Length: 61'], [400, 'Host: b', AUTHORIZATION, JSON_TYPE, 'Content-Length: 19']
+  ] as [number, ...string[]][]) {
+    const { answer } = await expect(...headers)
+    t.match(answer, { status, headers: { connection: 'close' } }, headers.join())
+  }
+  t.strictSame(ids, [1n])
+})

@@ -1,0 +1,47 @@
+import t from 'tap'
+import { readCommand, UnknownCommand, usage, type Command } from '../../../src/service/command-line.js'
+
+t.test('every command is parsed with its file and its options, in any order', async t => {
+  const cases: [args: string[], command: Command][] = [
+    [[], { name: 'serve' }],
+    [['serve'], { name: 'serve' }],
+    [['migrate'], { name: 'migrate', quiet: false }],
+    [['-q', 'migrate'], { name: 'migrate', quiet: true }],
+    [['export'], { name: 'export', file: undefined, quiet: false }],
+    [['export', '-'], { name: 'export', file: undefined, quiet: false }],
+    [['export', '--quiet', 'plants.ndjson'], { name: 'export', file: 'plants.ndjson', quiet: true }],
+    [['import', 'plants.ndjson', '--quiet'], { name: 'import', file: 'plants.ndjson', quiet: true }],
+    [['import', '--', '--quiet'], { name: 'import', file: '--quiet', quiet: false }],
+    [['backup', 'plants.db'], { name: 'backup', file: 'plants.db', quiet: false }],
+    [['help'], { name: 'help' }],
+    [['export', '--help'], { name: 'help' }],
+    [['-h'], { name: 'help' }],
+    [['--version'], { name: 'version' }],
+    [['-v'], { name: 'version' }]
+  ]
+  for (const [args, command] of cases) t.strictSame(readCommand(args), command, args.join(' '))
+})
+
+t.test('an invalid argument is refused with its name and a hint', async t => {
+  const cases: [args: string[], message: RegExp][] = [
+    [['sevre'], /^"sevre" is not a command; plant-store --help/],
+    [['serve', 'now'], /^serve does not take "now"; plant-store --help/],
+    [['--quiet'], /^serve does not take "--quiet"; /],
+    [['migrate', 'plants.db'], /^migrate does not take "plants\.db"; /],
+    [['export', 'a', 'b'], /^export does not take "b"; /],
+    [['import', '--quite'], /^Unknown option '--quite'; plant-store --help/],
+    [['export', '--quiet=no'], /--quiet' does not take an argument; plant-store --help/],
+    [['backup'], /^backup takes the name of a file: plant-store backup FILE; /],
+    [['backup', ''], /^backup takes the name of a file/],
+    [['backup', 'a', 'b'], /^backup does not take "b"; /]
+  ]
+  for (const [args, message] of cases) {
+    t.throws(() => readCommand(args), new UnknownCommand(), args.join(' '))
+    t.throws(() => readCommand(args), { message }, args.join(' '))
+  }
+})
+
+t.test('the help names every command and option, and fits a terminal of 132 columns', async t => {
+  for (const name of ['serve', 'export', 'import', 'backup', 'migrate', '--quiet', '--help', '--version', 'Exit codes']) t.match(usage, name)
+  t.strictSame(usage.split('\n').filter(line => line.length > 132), [])
+})

@@ -1,0 +1,102 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { messageOf } from '../../../src/error-message.js'
+import { readConfiguration } from '../../../src/service/config/configuration.js'
+import { createStore } from '../../../src/service/create-store.js'
+import { makeCertificate } from '../../support/process/make-certificate.js'
+import { run, testFolder, token } from '../../support/process/program.js'
+
+const SECRET = 'tooshort!secret'
+
+t.test('an invalid value fails startup with one line: the variable, what is wrong and what is allowed', async t => {
+  const folder = testFolder(t)
+  const text = join(folder, 'text')
+  writeFileSync(text, 'no PEM\n')
+  const one = makeCertificate(folder, 'one')
+  const other = makeCertificate(folder, 'other')
+  const wrong: [RegExp, NodeJS.ProcessEnv][] = [
+    [/^PORT is "80x": it must be a port, an integer from 0 to 65535; unset, it is 3000$/, { PORT: '80x' }],
+    [/^HOST is empty: it must be /, { HOST: '' }],
+    [/^ACCESS_TOKENS: token 1 of 1 is too short: each must be 16 characters or more/, { ACCESS_TOKENS: SECRET }],
+    [/^ACCESS_TOKENS: token 2 of 2 .*16 characters or more/, { ACCESS_TOKENS: `${token},${SECRET}` }],
+    [/^ACCESS_TOKENS_FILE and ACCESS_TOKENS are both set: set one of them$/, { ACCESS_TOKENS: SECRET, ACCESS_TOKENS_FILE: text }],
+    [/^MONGODB_URL_FILE and MONGODB_URL are both set: set one of them$/, { MONGODB_URL: `mongodb://user:${SECRET}@host/`, MONGODB_URL_FILE: text }],
+    [/^MONGODB_URL cannot be used: it must be a MongoDB connection string/, { MONGODB_URL_FILE: text }],
+    [/^ACCESS_TOKENS_FILE is .*cannot be read \(ENOENT\): it must be a readable file$/, { ACCESS_TOKENS_FILE: join(folder, 'none') }],
+    [/^MONGODB_URL cannot be used: it must be a MongoDB connection string/, { MONGODB_URL: `http://user:${SECRET}@host/` }],
+    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}@host:99999999/` }],
+    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}@localhost/?retryWrites=perhaps` }],
+    [/^.*text.*$/, { DATA_DIR: join(text, 'data') }],
+    [/^DATA_DIR is empty/, { DATA_DIR: '' }],
+    [/^ACCESS_LOG is "yes": it must be true or false/, { ACCESS_LOG: 'yes' }],
+    [/^LOG_LEVEL is "loud": it must be fatal, error, /, { LOG_LEVEL: 'loud' }],
+    [/^BODY_LIMIT is "0": it must be bytes, an integer from 1/, { BODY_LIMIT: '0' }],
+    [/^STORE_TIMEOUT is "1e3"/, { STORE_TIMEOUT: '1e3' }],
+    [/^QUEUE_LIMIT is "-1"/, { QUEUE_LIMIT: '-1' }],
+    [/^QUEUE_BYTES is "64MB": it must be bytes, an integer from 1 to /, { QUEUE_BYTES: '64MB' }],
+    [/^TRUST_PROXY holds "10.0.0.0\/33": it must be addresses or CIDR ranges of proxies/, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/33' }],
+    [/^TRUST_PROXY holds "proxy.example": /, { TRUST_PROXY: 'proxy.example' }],
+    [/^REQUEST_ID_HEADER is "x id": it must be the name of a header/, { REQUEST_ID_HEADER: 'x id' }],
+    [/^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/, { REQUEST_ID_HEADER: 'Authorization' }],
+    [/^WORKERS is "0": it must be a number of processes, an integer from 1 to 256/, { WORKERS: '0' }],
+    [/^METRICS_PORT is "70000": it must be a port, an integer from 0 to 65535$/, { METRICS_PORT: '70000' }],
+    [/^METRICS_PORT is 4000, which PORT is too: it must be another port$/, { METRICS_PORT: '4000', PORT: '4000' }],
+    [/^DOCS is "on": it must be true or false$/, { DOCS: 'on' }],
+    [/^TLS_KEY_FILE is not set: /, { TLS_CERT_FILE: one.cert }],
+    [/^TLS_CERT_FILE is not set: /, { TLS_KEY_FILE: one.key }],
+    [/^TLS_CERT_FILE is ".*", which cannot be read \(ENOENT\)/, { TLS_CERT_FILE: join(folder, 'none'), TLS_KEY_FILE: one.key }],
+    [/^TLS_CERT_FILE names a file without a certificate/, { TLS_CERT_FILE: text, TLS_KEY_FILE: one.key }],
+    [/^TLS_KEY_FILE names a file without a private key/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: text }],
+    [/^TLS_KEY_FILE names a key of another certificate/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: other.key }],
+    [/^ACCESS_TOKENS is not set: with NODE_ENV=production/, { NODE_ENV: 'production' }]
+  ]
+  for (const [line, values] of wrong) {
+    const tokens = 'ACCESS_TOKENS_FILE' in values || 'NODE_ENV' in values ? {} : { ACCESS_TOKENS: token }
+    const env = { PORT: '0', DATA_DIR: folder, ...tokens, ...values }
+    const names = Object.keys(values).join(', ')
+    const message = await refusal(env)
+    t.match(message, line, names)
+    t.notMatch(message, '\n', 'one line')
+    t.notMatch(message, SECRET, 'no secret')
+    if (!startedWith.includes(names)) continue
+    const { code, stdout, stderr } = await run([], env, { counted: true })
+    t.strictSame({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `plant-store: ${message}\n` }, `startup with ${names}`)
+  }
+})
+
+/** The variables with whose invalid values the program is also started. */
+const startedWith = ['PORT', 'MONGODB_URL', 'DATA_DIR', 'TLS_CERT_FILE', 'NODE_ENV']
+
+/** The message with which startup would fail, because of the configuration or when the store is opened. */
+async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
+  const store = await Promise.resolve().then(() => createStore(readConfiguration(env))).catch((error: Error) => error)
+  if (store instanceof Error) return store.message
+  try {
+    await store.open?.()
+    return 'none'
+  } catch (error) {
+    return messageOf(error)
+  } finally {
+    await store.close?.()
+  }
+}
+
+t.test('a failed startup is also reported in one line with workers', async t => {
+  const folder = testFolder(t)
+  writeFileSync(join(folder, 'file'), '')
+  const { code, stderr } = await run([], { PORT: '0', WORKERS: '3', ACCESS_TOKENS: token, DATA_DIR: join(folder, 'file') }, { counted: true })
+  t.equal(code, 1)
+  t.match(stderr, /^plant-store: /)
+  t.equal(stderr.trimEnd().split('\n').length, 1, stderr)
+})
+
+t.test('--help and --version print to standard output; an unknown command is refused with a hint', async t => {
+  const [help, version, unknown] = await Promise.all([run(['--help'], {}, { counted: true }), run(['--version'], {}), run(['sevre'], {}, { counted: true })])
+  t.equal(help.code, 0)
+  t.match(help.stdout, /Usage: plant-store \[serve\]\n +plant-store export \[FILE\]/)
+  for (const variable of ['WORKERS', 'METRICS_PORT', 'TLS_CERT_FILE', 'DOCS', 'ACCESS_TOKENS_FILE']) t.match(help.stdout, variable)
+  t.match(version.stdout, /^\d+\.\d+\.\d+\n$/)
+  t.equal(unknown.code, 2)
+  t.equal(unknown.stderr, 'plant-store: "sevre" is not a command; plant-store --help lists commands and options\n')
+})

@@ -1,0 +1,73 @@
+import t from 'tap'
+import { faultSummary } from '../../../src/service/logging/fault-summary.js'
+import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
+import { startService, token } from '../../support/process/program.js'
+import { VirtualClock } from '../../support/virtual-clock.js'
+
+function summary () {
+  const clock = new VirtualClock()
+  const faults = faultSummary(clock)
+  const lines: string[] = []
+  const ids: string[] = []
+  let requests = 0
+  const report = (kind: string): void => {
+    const id = `request-${++requests}`
+    faults.report(kind, () => id, () => lines.push(kind), repeated => {
+      lines.push(`${kind}: ${repeated.count} more`)
+      ids.push(...repeated.ids)
+    })
+  }
+  return { clock, faults, lines, ids, report }
+}
+
+t.test('the first fault of a kind is logged immediately, later ones as a count each second', async t => {
+  const { clock, lines, report } = summary()
+  for (let turn = 0; turn < 100; turn++) report('a')
+  report('b')
+  t.strictSame(lines, ['a', 'b'])
+  await clock.pass(1_000)
+  t.strictSame(lines.splice(0), ['a', 'b', 'a: 99 more'])
+  for (let turn = 0; turn < 50; turn++) report('a')
+  t.strictSame(lines, [])
+  await clock.pass(1_000)
+  t.strictSame(lines.splice(0), ['a: 50 more'])
+  await clock.pass(1_000)
+  report('a')
+  t.strictSame(lines, ['a'], 'after a second without faults, the next one is a first one again')
+  t.equal(clock.timers, 0, 'the process is not kept alive')
+})
+
+t.test('a summary lists the ids of its first 100 requests', async t => {
+  const { clock, ids, report } = summary()
+  for (let turn = 0; turn < 3; turn++) report('a')
+  await clock.pass(1_000)
+  t.strictSame(ids.splice(0), ['request-2', 'request-3'])
+  for (let turn = 0; turn < 101; turn++) report('a')
+  await clock.pass(1_000)
+  t.equal(ids.length, 100)
+  t.equal(ids.at(-1), 'request-103')
+})
+
+t.test('beyond 20 different messages, all others are summarized as one kind, and nothing is lost at exit', async t => {
+  const { faults, lines, report } = summary()
+  for (let turn = 0; turn < 1_000; turn++) report(`message ${turn}`)
+  t.equal(lines.length, 21)
+  faults.flush()
+  t.equal(lines.length, 22)
+  t.match(lines.at(-1), '979 more')
+})
+
+t.test('a storm of 503 responses is logged in a few lines without stacks, which count every response', async t => {
+  const service = await startService(t, { QUEUE_LIMIT: '1' })
+  const clients = new PlantClients(overHttp(service.address, token))
+  await clients.load({ connections: 32, ms: 1_500 })
+  const refused = clients.counts[503] ?? 0
+  await service.end('SIGTERM')
+  const lines = service.log.filter(({ statusCode }) => statusCode === 503)
+  t.ok(refused > 100, `${refused}`)
+  t.ok(lines.length < 20, `${lines.length} lines`)
+  t.equal(lines.reduce((sum, { count }) => sum + Number(count ?? 1), 0), refused)
+  t.notMatch(service.stdout, 'stack')
+  t.match(lines[0], { level: 40, error: 50301, reqId: /./ })
+  t.match(lines.find(({ count }) => count !== undefined), { reqIds: [/^[\w-]{12}-\w+$/] })
+})

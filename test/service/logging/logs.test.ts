@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { bare } from '../../support/process/bare.js'
+import { failingCalls, withCompiler } from '../../support/process/failing-calls.js'
+import { closedPort } from '../../support/process/lasting-port.js'
+import { create, startService, testFolder, token } from '../../support/process/program.js'
+import { program } from '../../support/process/project.js'
+
+t.test('ACCESS_LOG writes one line for each request, with its trace id and without secrets, and loses none at shutdown', async t => {
+  const service = await startService(t, { ACCESS_LOG: 'true', WORKERS: '2' }, { counted: true })
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+  await fetch(`${service.address}/plants?access_token=${token}`, {
+    method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', traceparent: `00-${trace}-00f067aa0ba902b7-01` }, body: '{"id":1,"name":"a name nobody may read"}'
+  })
+  await create(service.address, { bearer: 'another-access-token' })
+  for (let i = 0; i < 200; i++) await create(service.address)
+  service.child.kill('SIGTERM')
+  t.equal((await service.ended).code, 0)
+  const lines = service.log.filter(({ msg }) => msg === 'request')
+  t.equal(lines.length, 202)
+  const first = lines.find(({ traceId }) => traceId === trace)
+  t.match(first, { level: 30, method: 'POST', url: '/plants', statusCode: 200, reqId: /^[\w-]{12}-\w+$/, remoteAddress: '127.0.0.1' })
+  t.type(first?.responseTime, 'number')
+  t.match(lines.find(({ statusCode }) => statusCode === 401), { level: 30 }, 'a refusal is not an error')
+  t.notMatch(service.stdout, token)
+  t.notMatch(service.stdout, 'nobody may read')
+})
+
+t.test('without ACCESS_LOG requests are not logged', async t => {
+  const service = await startService(t)
+  await create(service.address)
+  await create(service.address, { bearer: 'another-access-token' })
+  service.child.kill('SIGTERM')
+  const { stdout } = await service.ended
+  t.notMatch(stdout, /"statusCode"/)
+  t.match(service.log.map(({ msg }) => msg), [/^ready at/, /^SIGTERM: /, 'stopped'])
+})
+
+/** @param log where the service writes its log: a file, or a pipe without a reader at first */
+async function startWithLog (t: Test, log: string | 'pipe', env: Record<string, string>) {
+  const address = `http://127.0.0.1:${await closedPort()}`
+  const variables = { PATH: process.env.PATH, PORT: new URL(address).port, ACCESS_TOKENS: token, DATA_DIR: testFolder(t), NODE_ENV: 'production', ...env }
+  const child = spawn('env', bare(variables, [process.execPath, program]), {
+    stdio: ['ignore', log === 'pipe' ? 'pipe' : openSync(log, 'a'), 'pipe']
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let stderr = ''
+  child.stderr?.on('data', text => { stderr += text })
+  const isListening = () => fetch(address).then(() => true, () => false)
+  for (let turn = 0; turn < 800 && !await isListening(); turn++) await sleep(25)
+  return {
+    address,
+    stdout: child.stdout,
+    stderr: () => stderr,
+    async end () {
+      child.kill('SIGTERM')
+      const [code] = await once(child, 'close')
+      return { code, stderr }
+    }
+  }
+}
+
+for (const ACCESS_LOG of ['true', 'false']) {
+  t.test(`a log on a full disk stops neither the service nor its shutdown (ACCESS_LOG ${ACCESS_LOG})`, async t => {
+    const { address, end } = await startWithLog(t, '/dev/full', { ACCESS_LOG })
+    for (let turn = 0; turn < 3; turn++) t.equal((await create(address)).status, 200)
+    t.strictSame(await end(), {
+      code: 0, stderr: 'plant-store: the log cannot be written (ENOSPC: no space left on device, write), continuing without logs\n'
+    })
+  })
+}
+
+t.test('a log without a reader does not block the service', async t => {
+  const { address, stdout, stderr, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
+  const long = 'x'.repeat(7_000)
+  for (let turn = 0; turn < 400; turn++) await fetch(`${address}/${long}${turn}`)
+  t.equal((await create(address)).status, 200)
+  t.equal(stderr(), 'plant-store: the log cannot be written (the pipe is full), continuing without logs\n')
+
+  let log = ''
+  stdout?.setEncoding('utf8').on('data', text => { log += text })
+  for (let turn = 0; turn < 400 && !log.includes(' lines of this log are lost'); turn++) await sleep(50)
+  t.equal((await end()).code, 0)
+  const lines = log.trim().split('\n').map(line => JSON.parse(line))
+  const { lost } = lines.find(({ msg }) => / lines of this log are lost/.test(msg))
+  t.equal(lines.filter(({ msg }) => msg === 'request').length + lost, 402, 'lost lines are counted; two of the requests are the first one and the plant')
+  t.match(lines.at(-1), { msg: 'stopped' })
+})
+
+t.test('a service whose log has no reader still shuts down', async t => {
+  const { address, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
+  const long = 'x'.repeat(7_000)
+  for (let turn = 0; turn < 100; turn++) await fetch(`${address}/${long}${turn}`)
+  t.equal((await end()).code, 0, 'the shutdown is not forced')
+})
+
+t.test('logging resumes after an outage, with the number of lost lines', withCompiler, async t => {
+  const folder = testFolder(t)
+  const file = join(folder, 'service.log')
+  const calls = failingCalls(folder, 'service.log')
+  const { address, end, stderr } = await startWithLog(t, file, { ACCESS_LOG: 'true', ...calls.env })
+  const lines = () => readFileSync(file, 'utf8').trim().split('\n').map(line => JSON.parse(line))
+  await create(address)
+  const requests = () => lines().filter(({ msg }) => msg === 'request').length
+  // Including the request of startWithLog.
+  for (let turn = 0; turn < 400 && requests() < 2; turn++) await sleep(50)
+  const before = requests()
+  calls.begin('write')
+  const long = 'x'.repeat(7_000)
+  for (let turn = 0; turn < 200; turn++) t.equal((await fetch(`${address}/${long}${turn}`)).status, 404)
+  t.match(stderr(), /^plant-store: the log cannot be written \(EIO: i\/o error, write\), continuing without logs\n$/)
+  t.equal(requests(), before)
+  calls.end('write')
+  await create(address)
+  t.equal((await end()).code, 0)
+  const after = lines()
+  const { lost } = after.find(({ msg }) => / lines of this log are lost: it could not be written$/.test(msg))
+  t.ok(lost > 0 && lost < 200, `${lost}`)
+  t.equal(requests(), before + 201 - lost, 'no line is lost silently')
+  t.match(after.at(-1), { msg: 'stopped' })
+})

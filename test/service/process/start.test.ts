@@ -1,0 +1,27 @@
+import t from 'tap'
+import { create, launch, run, startService, token } from '../../support/process/program.js'
+
+t.test('a port in use is reported in one line', async t => {
+  const first = await startService(t)
+  const { port } = new URL(first.address)
+  for (const WORKERS of ['1', '2']) {
+    const env = { PORT: port, DATA_DIR: first.folder, ACCESS_TOKENS: token, WORKERS }
+    const { code, stderr } = await run([], env, { counted: true })
+    t.equal(code, 1)
+    t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}\n$`))
+  }
+  t.equal((await create(first.address)).status, 200)
+})
+
+t.test('SIGTERM is handled even while the program is loading, as a process with PID 1 would otherwise ignore it', async t => {
+  const hook = `export async function load (url, context, next) {
+    if (url.endsWith('/command-line.js')) {
+      process.kill(process.pid, 'SIGTERM')
+      await new Promise(resolve => setTimeout(resolve, 1000))
+    }
+    return next(url, context)
+  }`
+  const preload = `import { register } from 'node:module'; register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}))`
+  const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload: ['--import', `data:text/javascript,${encodeURIComponent(preload)}`] })
+  t.match(await service.ended, { code: 143, signal: null, stdout: '', stderr: '' })
+})

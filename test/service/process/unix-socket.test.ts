@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
+import { closedPort } from '../../support/process/lasting-port.js'
+import { run, startService, testFolder, token } from '../../support/process/program.js'
+
+for (const WORKERS of ['1', '2']) {
+  t.test(`with WORKERS=${WORKERS}, a path in HOST is a socket for owner and group, removed at a shutdown that cuts off no request`, async t => {
+    const HOST = join(testFolder(t), 'plant-store.sock')
+    const service = await startService(t, { HOST, WORKERS }, { counted: true })
+    t.equal(service.address, `unix:${HOST}`)
+    t.ok(statSync(HOST).isSocket())
+    t.equal(statSync(HOST).mode & 0o777, 0o660)
+    t.strictSame(await createOver(HOST), [200, '{"name":"Monstera"}'])
+
+    const clients = new PlantClients(overHttp(service.address, token), 100)
+    const stop = clients.start(16)
+    while (clients.acknowledged.length < 100) await sleep(5)
+    t.equal((await service.end('SIGTERM')).code, 0)
+    await stop()
+    t.strictSame(Object.keys(clients.counts), ['200', 'refused'])
+    t.notOk(existsSync(HOST))
+  })
+
+  t.test(`with WORKERS=${WORKERS}, the socket of a killed service is replaced, but not that of a running one`, async t => {
+    const HOST = join(testFolder(t), 'plant-store.sock')
+    const killed = await startService(t, { HOST, WORKERS }, { detached: true })
+    // Also kills its workers, which are in the same process group.
+    process.kill(-killed.pid, 'SIGKILL')
+    await killed.ended
+    t.ok(statSync(HOST).isSocket(), 'it was left behind')
+    const service = await startService(t, { HOST, WORKERS, DATA_DIR: killed.folder })
+    t.equal(statSync(HOST).mode & 0o777, 0o660)
+
+    const { code, stderr } = await run([], { HOST, WORKERS, DATA_DIR: killed.folder, ACCESS_TOKENS: token })
+    t.equal(code, 1)
+    t.match(stderr, /^plant-store: HOST is ".*plant-store\.sock", which another process listens on: it must be .*\n$/)
+    t.strictSame(await createOver(HOST), [200, '{"name":"Monstera"}'], service.address)
+  })
+}
+
+t.test('a path that cannot be a socket fails startup, and the file is not changed', async t => {
+  const folder = testFolder(t)
+  const file = join(folder, 'file')
+  writeFileSync(file, 'mine')
+  const env = { DATA_DIR: folder, ACCESS_TOKENS: token }
+  const isFile = await run([], { HOST: file, ...env }, { counted: true })
+  t.match(isFile.stderr, /^plant-store: HOST is ".*file", which is a file that is not a socket: .*\n$/)
+  t.equal(readFileSync(file, 'utf8'), 'mine')
+  const isLong = await run([], { HOST: join(folder, 'x'.repeat(100)), ...env }, { counted: true })
+  t.match(isLong.stderr, /^plant-store: HOST is a path of \d+ bytes: the path of a Unix socket must have 103 bytes or fewer\n$/)
+  const nowhere = await run([], { HOST: join(folder, 'no', 'socket'), ...env })
+  t.match(nowhere.stderr, /^plant-store: .*no\/socket.*\n$/)
+  t.strictSame([isFile.code, isLong.code, nowhere.code], [1, 1, 1])
+})
+
+t.test('with a socket, metrics are served on 127.0.0.1, and METRICS_PORT may equal the unused PORT', async t => {
+  const HOST = join(testFolder(t), 'plant-store.sock')
+  const port = String(await closedPort())
+  await startService(t, { HOST, PORT: port, METRICS_PORT: port }, { counted: true })
+  await createOver(HOST)
+  t.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^plant_store_creates_total\{outcome="stored"\} 1$/m)
+})
+
+t.test('the command of the first screen creates a plant over the socket, which the access log shows', async t => {
+  const HOST = join(testFolder(t), 'plant store.sock')
+  const service = await startService(t, { HOST, ACCESS_LOG: 'true' }, { counted: true })
+  const line = /^ +(curl .*)$/m.exec(service.stdout)?.[1] ?? ''
+  const { stdout } = await promisify(execFile)('sh', ['-c', line.replace('<ACCESS_TOKEN>', token)])
+  t.equal(stdout, '{"name":"Monstera deliciosa","tag":"aroid"}')
+  t.match(await service.logged('request'), { url: '/plants', statusCode: 200, remoteAddress: 'unix' })
+})
+
+async function createOver (socketPath: string): Promise<[number | undefined, string]> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    request({ socketPath, path: '/plants', method: 'POST', headers }, async response => resolve([response.statusCode, await text(response)]))
+      .on('error', reject).end('{"id":1,"name":"Monstera"}')
+  })
+}

@@ -1,0 +1,56 @@
+import t from 'tap'
+import { askEveryWorker } from '../../support/process/ask-every-worker.js'
+import { failingCalls, withCompiler } from '../../support/process/failing-calls.js'
+import { childrenOf, create, startService, testFolder, token } from '../../support/process/program.js'
+
+t.test('two workers share the port and the generated token, log one ready line, and are counted together', async t => {
+  const service = await startService(t, {
+    WORKERS: '2', ACCESS_TOKENS: undefined, METRICS_PORT: '0', REQUEST_ID_HEADER: 'x-request-id'
+  })
+  t.equal(service.stdout.match(/ready at/g)?.length, 1)
+  const generated = /token {7}(\S+) \(made/.exec(service.stdout)?.[1] as string
+  const { port } = await service.logged('metrics on port')
+  t.equal(childrenOf(service.child.pid).length, 2)
+  const created = await askEveryWorker(service.address, { bearer: generated, status: 200 })
+  const refused = await askEveryWorker(service.address, { bearer: token, status: 401 })
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  t.match(text, `http_requests_total{method="POST",route="/plants",status_code="200"} ${created}\n`)
+  t.match(text, `http_requests_total{method="POST",route="/plants",status_code="401"} ${refused}\n`)
+  t.match(text, /^plant_store_workers 2$/m)
+})
+
+for (const kind of ['process', 'memory'] as const) {
+  t.test(`if no process can be started (${kind}), a worker that dies is replaced as soon as one can`, withCompiler, async t => {
+    const calls = failingCalls(testFolder(t))
+    const service = await startService(t, { WORKERS: '2', ...calls.env })
+    calls.begin(kind)
+    process.kill(childrenOf(service.child.pid)[0] as number, 'SIGKILL')
+    t.match(await service.logged('the new worker did not start; another starts in', 3), { level: 50, reason: /^spawn .*(EAGAIN|ENOMEM)$/ })
+    t.equal((await create(service.address)).status, 200, 'the other worker still serves')
+    const delays = service.log.flatMap(({ msg }) => /another starts in (\d+) ms/.exec(String(msg))?.[1] ?? []).map(Number)
+    t.strictSame(delays.slice(0, 4), [100, 200, 400, 800], 'each attempt waits twice as long as the one before')
+    calls.end(kind)
+    await service.logged('a worker was replaced')
+    t.equal(childrenOf(service.child.pid).length, 2)
+    service.child.kill('SIGTERM')
+    t.equal((await service.ended).code, 0)
+  })
+}
+
+t.test('a signal sent to all processes, as by a terminal, counts as one', async t => {
+  const service = await startService(t, { WORKERS: '2' })
+  for (const pid of [...childrenOf(service.child.pid), service.child.pid as number]) process.kill(pid, 'SIGINT')
+  t.equal((await service.ended).code, 0)
+  t.notMatch(service.stdout, /a worker exited/)
+})
+
+t.test('workers accept connections themselves, even while the primary is suspended', async t => {
+  const service = await startService(t, { WORKERS: '2' })
+  service.child.kill('SIGSTOP')
+  for (let turn = 0; turn < 4; turn++) {
+    const live = await fetch(`${service.address}/health/live`, { headers: { connection: 'close' }, signal: AbortSignal.timeout(10_000) })
+    t.equal(live.status, 200)
+  }
+  service.child.kill('SIGCONT')
+  t.equal((await create(service.address)).status, 200)
+})

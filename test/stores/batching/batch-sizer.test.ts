@@ -1,0 +1,82 @@
+import t from 'tap'
+import { BatchSizer } from '../../../src/stores/batching/batch-sizer.js'
+
+/** A sizer after a given number of outstanding requests and one batch of a given duration. */
+function seen (outstanding: number, milliseconds: number): BatchSizer {
+  const sizer = new BatchSizer()
+  sizer.sent(outstanding)
+  sizer.written(1, milliseconds)
+  return sizer
+}
+
+t.test('half of the outstanding requests are worth a batch', async t => {
+  t.equal(new BatchSizer().worthSending, 0.5, 'a single request is sent immediately')
+  t.equal(seen(64, 1).worthSending, 32)
+  t.equal(seen(400, 1).worthSending, 200)
+})
+
+t.test('the more distant the store, the smaller the batches, as long as they are efficient', async t => {
+  t.equal(seen(900, 3).worthSending, 300)
+  t.equal(seen(900, 10).worthSending, 90)
+  t.equal(seen(900, 100).worthSending, 64)
+  t.equal(seen(100, 100).worthSending, 50, 'half of the outstanding requests are enough')
+})
+
+t.test('pending plants are split into several batches once the store is known to be distant', async t => {
+  t.equal(new BatchSizer().portion, 500, 'the distance is not known yet')
+  t.equal(seen(512, 1).portion, 2_048, 'all of them in one batch')
+  t.equal(seen(512, 4).portion, 512)
+  t.equal(seen(512, 16).portion, 128)
+  t.equal(seen(512, 100).portion, 64, 'no smaller than is efficient')
+})
+
+t.test('the fastest recent batch gives the distance, and is forgotten slowly', async t => {
+  const sizer = seen(900, 3)
+  sizer.written(1, 50)
+  t.ok(sizer.worthSending < 300 && sizer.worthSending > 280)
+  for (let i = 0; i < 300; i++) sizer.written(1, 10)
+  t.equal(sizer.worthSending, 90)
+})
+
+t.test('a batch that fails immediately does not make the store appear closer', async t => {
+  const sizer = seen(900, 10)
+  sizer.failed(1, 0.1)
+  t.equal(sizer.worthSending, 90)
+})
+
+t.test('a peak is forgotten slowly', async t => {
+  const sizer = seen(100, 1)
+  sizer.sent(10)
+  t.equal(sizer.worthSending, 49)
+  for (let i = 0; i < 300; i++) sizer.sent(10)
+  t.equal(sizer.worthSending, 5)
+})
+
+t.test('a full batch is always worth sending', async t => {
+  t.equal(seen(5_000, 1).worthSending, 500)
+})
+
+t.test('a fast full batch doubles the limit', async t => {
+  const sizer = new BatchSizer()
+  t.equal(sizer.limit, 500)
+  sizer.written(499, 10)
+  t.equal(sizer.limit, 500, 'it was not full')
+  sizer.written(500, 100)
+  t.equal(sizer.limit, 500, 'it was not fast')
+  sizer.failed(500, 10)
+  t.equal(sizer.limit, 500, 'it was not written')
+  sizer.written(500, 99)
+  t.equal(sizer.limit, 1_000)
+})
+
+t.test('a slow batch halves the limit, or its own size if that is less', async t => {
+  const sizer = new BatchSizer()
+  sizer.written(500, 400)
+  t.equal(sizer.limit, 500, 'not slow yet')
+  sizer.written(500, 401)
+  t.equal(sizer.limit, 250)
+  sizer.failed(100, 401)
+  t.equal(sizer.limit, 50)
+  sizer.written(4, 401)
+  t.equal(sizer.limit, 32)
+})

@@ -1,0 +1,102 @@
+import t from 'tap'
+import { BatchedPlantStore, type StoreWriter } from '../../../src/stores/batching/batched-plant-store.js'
+import { PlantNotStored, PlantPerhapsStored } from '../../../src/stores/plant-store.js'
+import { FakeWriter, notStored } from '../../support/stores/fake-writer.js'
+import { VirtualClock } from '../../support/virtual-clock.js'
+
+/** A resource whose checks succeed unless `fault` is set. */
+class CheckedWriter extends FakeWriter implements StoreWriter {
+  fault: Error | undefined
+  /** For each check, whether it was thorough. */
+  checks: boolean[] = []
+
+  async check (thoroughly: boolean): Promise<void> {
+    this.checks.push(thoroughly)
+    if (this.fault !== undefined) throw this.fault
+  }
+
+  async close (): Promise<void> {}
+}
+
+function checkedStore () {
+  const clock = new VirtualClock()
+  const writer = new CheckedWriter(clock, 1)
+  const store = new BatchedPlantStore(writer, clock)
+  return {
+    clock,
+    writer,
+    store,
+    /** Creates a plant whose deadline allows one attempt only. */
+    async create (id: number): Promise<void> {
+      store.create({ id: BigInt(id), name: 'Ficus' }, clock.now() + 60).catch(() => {})
+      await clock.pass(60)
+    }
+  }
+}
+
+t.test('a store whose last write failed is not ready, with that write\'s error, until another write succeeds', async t => {
+  for (const failure of [notStored('no room'), notStored('no room', true), new PlantPerhapsStored('no room'), [new PlantPerhapsStored('no room')]]) {
+    const { store, writer, create } = checkedStore()
+    await t.resolves(store.ready())
+    writer.respond = () => failure
+    await create(1)
+    await t.rejects(store.ready(), { message: 'no room' })
+    writer.respond = () => 'same'
+    await create(2)
+    await t.resolves(store.ready())
+    t.strictSame(writer.checks, [false, false])
+  }
+})
+
+t.test('a second after a failed write a thorough check decides, as no writes reach a service that is not ready', async t => {
+  const { store, writer, clock, create } = checkedStore()
+  writer.respond = () => notStored('no room', true)
+  await create(1)
+  await clock.pass(930)
+  await t.rejects(store.ready(), { message: 'no room' })
+  t.strictSame(writer.checks, [])
+  await clock.pass(10)
+  writer.fault = new Error('still no room')
+  await t.rejects(store.ready(), { message: 'still no room' })
+  await t.rejects(store.ready(), { message: 'still no room' })
+  writer.fault = undefined
+  await t.resolves(store.ready())
+  await t.resolves(store.ready())
+  t.strictSame(writer.checks, [true, true, true, false])
+})
+
+t.test('a write that fails during a check is reported by the next check', async t => {
+  const { store, writer, clock, create } = checkedStore()
+  writer.respond = () => notStored('first')
+  await create(1)
+  await clock.pass(1_000)
+  let pass = (): void => {}
+  writer.check = () => new Promise(resolve => { pass = resolve })
+  const ready = store.ready()
+  writer.respond = () => notStored('second')
+  await create(2)
+  pass()
+  await t.resolves(ready)
+  await t.rejects(store.ready(), { message: 'second' })
+})
+
+t.test('a refused plant, or one that fails while others are stored, is not a fault of the store', async t => {
+  const { store, writer, create } = checkedStore()
+  writer.respond = () => [new PlantNotStored('not valid', { permanent: true })]
+  await create(1)
+  await t.resolves(store.ready())
+  writer.respond = () => [notStored('odd'), 'stored']
+  store.create({ id: 2n, name: 'Ficus' }, 0).catch(() => {})
+  await create(3)
+  await t.resolves(store.ready())
+})
+
+t.test('a store opens once, and stays closed', async t => {
+  const { store, writer } = checkedStore()
+  t.equal(await store.open(), true)
+  t.equal(await store.open(), false)
+  await store.close()
+  await t.rejects(store.ready(), { message: 'the store is closed' })
+  await t.rejects(store.open(), { name: 'StoreUnusable' })
+  t.strictSame(writer.checks, [])
+})

@@ -1,0 +1,292 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import t from 'tap'
+import { SharedWrites } from '../../../src/stores/batching/shared-writes.js'
+import { PlantNotStored } from '../../../src/stores/plant-store.js'
+import { notStored, numbers, sharedWrites } from '../../support/stores/fake-writer.js'
+
+t.test('create requests from one turn of the event loop share a write, and each gets its own outcome', async t => {
+  const { writer, outcomes, created, answered } = sharedWrites()
+  await created([1, 2, 3])
+  t.strictSame(writer.ids, [[1, 2, 3]])
+  await answered(['stored', 'same', 'taken'])
+  t.strictSame([...outcomes], [[1, 'stored'], [2, 'same'], [3, 'taken']])
+})
+
+t.test('with one write at a time, requests that arrive during a write form the next one', async t => {
+  const { writer, outcomes, created, answered } = sharedWrites()
+  await created([1])
+  await created([2, 3, 4, 5])
+  t.strictSame(writer.ids, [[1]], 'the others wait')
+  await answered('stored')
+  t.strictSame(writer.ids, [[1], [2, 3, 4, 5]])
+  await answered('stored')
+  t.strictSame([...outcomes.values()], Array(5).fill('stored'))
+})
+
+t.test('while a large batch is in flight, few requests wait, many are sent, and the number of batches in flight is limited', async t => {
+  const { clock, writer, created } = sharedWrites(2)
+  const sizes = () => writer.ids.map(ids => ids.length)
+  await created(numbers(100))
+  await created(numbers(20))
+  t.strictSame(sizes(), [100], 'a few wait')
+  await created(numbers(30))
+  t.strictSame(sizes(), [100, 50], 'half as many as were outstanding are sent')
+  await created(numbers(400))
+  t.strictSame(sizes(), [100, 50], 'a third batch has to wait')
+  writer.batches[0]?.answer('stored')
+  await clock.turns()
+  t.strictSame(sizes(), [100, 50, 400])
+})
+
+t.test('a settled request no longer counts as outstanding', async t => {
+  const { writer, created, answered } = sharedWrites(2)
+  await created(numbers(100))
+  await answered('stored')
+  await created(numbers(20))
+  await created(numbers(60))
+  t.strictSame(writer.ids.map(ids => ids.length), [100, 20, 60])
+})
+
+t.test('with nothing in flight, requests are gathered as long as each turn brings more, up to half of the last peak', async t => {
+  const { clock, writer, create, created, answered } = sharedWrites()
+  const turn = () => clock.step()
+  await created(numbers(10))
+  await answered('stored')
+  for (const id of [11, 12, 13]) {
+    create([id])
+    turn()
+    t.equal(writer.batches.length, 1, `${id} waits for another turn`)
+  }
+  turn()
+  t.strictSame(writer.ids[1], [11, 12, 13], 'a turn without new requests sends the batch')
+  await answered('stored')
+  create([14, 15, 16, 17])
+  turn()
+  create([18])
+  turn()
+  t.strictSame(writer.ids[2], [14, 15, 16, 17, 18], 'half of the peak is enough')
+})
+
+t.test('requests to a distant store are split into several batches until no more may be in flight', async t => {
+  const { clock, writer, create, created, answered } = sharedWrites(4)
+  const sizes = () => writer.ids.map(ids => ids.length)
+  create(numbers(400))
+  await clock.pass(20)
+  await answered('stored')
+  await created(numbers(400))
+  t.strictSame(sizes(), [400, 100, 100, 100, 100])
+  await created(numbers(400))
+  await answered('stored')
+  t.strictSame(sizes(), [400, 100, 100, 100, 100, 400], 'the last batch allowed takes all pending plants')
+})
+
+t.test('a store that writes one batch at a time gets all pending plants in one batch, even if it is distant', async t => {
+  const { clock, writer, create, answered } = sharedWrites(1)
+  for (let turn = 0; turn < 2; turn++) {
+    create(numbers(400))
+    await clock.pass(20)
+    await answered('stored')
+  }
+  t.strictSame(writer.ids.map(ids => ids.length), [400, 400])
+})
+
+t.test('the deadline of a batch is the latest deadline of its plants', async t => {
+  const { clock, writer, create } = sharedWrites()
+  create([1], 2_000)
+  create([2], 4_000)
+  create([3], 3_000)
+  const now = clock.now()
+  await clock.turns()
+  t.strictSame(writer.batches.map(({ deadline }) => deadline - now), [4_000])
+})
+
+t.test('when a batch returns, even a few pending plants are sent', async t => {
+  const { writer, created, answered } = sharedWrites(2)
+  await created([1, 2, 3])
+  await created([4])
+  t.equal(writer.batches.length, 1)
+  await answered('stored')
+  t.strictSame(writer.ids, [[1, 2, 3], [4]])
+})
+
+t.test('full batches double in size while they are fast, up to 4,000 plants', async t => {
+  const { writer, created } = sharedWrites()
+  writer.respond = () => 'stored'
+  await created(numbers(12_000))
+  t.strictSame(writer.ids.map(ids => ids.length), [500, 1_000, 2_000, 4_000, 4_000, 500])
+})
+
+t.test('batches halve in size each time one is slow, down to 32 plants', async t => {
+  const { clock, writer, created, answered } = sharedWrites()
+  for (const expected of [500, 250, 125, 62, 32, 32]) {
+    await created(numbers(expected + 1), 20_000)
+    t.equal(writer.batches.at(-1)?.ids.length, expected)
+    await clock.pass(401)
+    await answered('stored')
+    await answered('stored')
+  }
+})
+
+t.test('a batch has at most 4,000,000 characters of names and tags; a longer plant is sent alone', async t => {
+  const { clock, writer, writes, create } = sharedWrites()
+  writer.respond = () => 'stored'
+  // Two such plants have exactly that many characters.
+  const large = 'x'.repeat(1_999_997)
+  const deadline = clock.now() + 1_000
+  for (const id of [1n, 2n, 3n]) writes.create({ id, name: large, tag: 'tag' }, deadline)
+  create([4], 1_000, 'x'.repeat(5_000_000))
+  for (const id of [5n, 6n]) writes.create({ id, name: '', tag: large }, deadline)
+  await clock.turns()
+  t.strictSame(writer.ids, [[1, 2], [3], [4], [5, 6]])
+})
+
+t.test('a request still pending shortly before its deadline is rejected without being sent', async t => {
+  const { clock, writer, outcomes, create, created, answered } = sharedWrites()
+  await created([1])
+  create([3], 600)
+  create([2], 500)
+  create([4], 605)
+  create([5], 3_000)
+  await clock.pass(449)
+  t.equal(outcomes.size, 0)
+  await clock.pass(1)
+  t.strictSame([...outcomes.keys()], [2])
+  await clock.pass(100)
+  t.strictSame([...outcomes.keys()], [2, 3], 'each is rejected before its deadline')
+  await clock.pass(15)
+  t.strictSame([...outcomes.keys()], [2, 3, 4])
+  for (const error of outcomes.values()) t.match(error, { name: 'PlantNotStored', message: /too busy/ })
+  await answered('stored')
+  t.strictSame(writer.ids, [[1], [5]])
+})
+
+t.test('a request past its deadline is not sent', async t => {
+  const { writer, outcomes, create, created } = sharedWrites()
+  create([1], -1)
+  await created([2])
+  t.strictSame(writer.ids, [[2]])
+  t.match(outcomes.get(1), { name: 'PlantNotStored', message: /too busy/ })
+})
+
+t.test('a distant or infinite deadline does not overflow the timer', async t => {
+  const { clock, outcomes, create, created, answered } = sharedWrites()
+  create([1], Infinity)
+  await created([2], 2 ** 40)
+  await answered('stored')
+  t.strictSame([...outcomes.values()], ['stored', 'stored'])
+  t.ok((clock.next ?? 0) - clock.now() < 2 ** 31)
+})
+
+t.test('an idle store does not keep the process alive', async t => {
+  const { clock, created, answered } = sharedWrites()
+  await created([1])
+  await answered('stored')
+  t.equal(clock.timers, 0)
+})
+
+t.test('close resolves immediately if nothing is in flight, and can be called twice', async t => {
+  const { clock, writes } = sharedWrites()
+  await t.resolves(writes.close())
+  await t.resolves(writes.close())
+  t.equal(clock.next, undefined, 'no timer is left')
+})
+
+t.test('close waits for pending requests, in flight or not, and later ones are refused', async t => {
+  const { clock, writer, writes, outcomes, create, created, answered } = sharedWrites()
+  await created([1])
+  create([2])
+  let closed = false
+  Promise.all([writes.close(), writes.close()]).then(() => { closed = true })
+  await created([3])
+  t.strictSame([...outcomes.keys()], [3])
+  t.match(outcomes.get(3), { name: 'PlantNotStored', message: 'the store is closed' })
+  await answered('stored')
+  t.equal(outcomes.get(1), 'stored')
+  t.notOk(closed)
+  await answered('stored')
+  t.equal(outcomes.get(2), 'stored')
+  t.ok(closed)
+  t.strictSame(writer.ids, [[1], [2]])
+  t.equal(clock.next, undefined)
+})
+
+t.test('a plant that fails during close is not sent again', async t => {
+  const { clock, writer, writes, outcomes, created } = sharedWrites()
+  await created([1, 2])
+  const closed = writes.close()
+  writer.answer(notStored())
+  await closed
+  t.match([...outcomes.values()], [{ message: 'away' }, { message: 'away' }])
+  t.equal(writer.batches.length, 1)
+  t.equal(clock.next, undefined)
+})
+
+t.test('close rejects all requests waiting for a retry', async t => {
+  const { clock, writer, writes, outcomes, create, created, answered } = sharedWrites(1)
+  writer.respond = ids => ids.includes(1) ? notStored('apart') : ids.map(id => id === 2 ? notStored('by itself') : 'stored')
+  create([1])
+  await clock.pass(26)
+  create([2, 3])
+  await clock.pass(26)
+  writer.respond = undefined
+  await created([4, 5])
+  await answered(notStored('suspect'))
+  const closed = writes.close()
+  await clock.turns()
+  writer.answer('stored')
+  await closed
+  t.match(Object.fromEntries(outcomes), { 1: { message: 'apart' }, 2: { message: 'by itself' }, 3: 'stored', 4: { message: 'suspect' } })
+  t.equal(outcomes.size, 5)
+  t.equal(clock.next, undefined)
+})
+
+t.test('close rejects the requests held back while the store is failing', async t => {
+  const { clock, writer, writes, outcomes, created } = sharedWrites()
+  writer.respond = () => notStored()
+  await created([1])
+  await created([2])
+  await created([3])
+  t.strictSame(writer.ids, [[1], [2]])
+  await writes.close()
+  await clock.turns()
+  t.match([...outcomes.values()], [PlantNotStored, PlantNotStored, PlantNotStored])
+  t.strictSame(writer.ids, [[1], [2]])
+  t.equal(clock.next, undefined)
+})
+
+t.test('close resolves even if all pending requests are past their deadlines', async t => {
+  const { clock, writer, writes, outcomes, create } = sharedWrites()
+  create([1], -1)
+  await t.resolves(writes.close())
+  await clock.turns()
+  t.match(outcomes.get(1), { message: /too busy/ })
+  t.equal(writer.batches.length, 0)
+})
+
+t.test('the diagnostics channels report the start and the completion of each batch', async t => {
+  const observed: object[] = []
+  const observe = (message: unknown, name: string | symbol) => { observed.push({ name, ...Object(message) }) }
+  const names = ['plant-store:batch:start', 'plant-store:batch:end'] as const
+  for (const name of names) {
+    subscribe(name, observe)
+    t.teardown(() => unsubscribe(name, observe))
+  }
+  const { clock, writer, create, answered } = sharedWrites()
+  create([1, 2])
+  await clock.pass(7)
+  writer.answer([notStored(), 'stored'])
+  await clock.pass(25)
+  await answered(notStored())
+  t.strictSame(observed, [
+    { name: names[0], plants: 2, milliseconds: undefined, retries: 0 },
+    { name: names[1], plants: 2, milliseconds: 7, retries: 1 },
+    { name: names[0], plants: 1, milliseconds: undefined, retries: 0 },
+    { name: names[1], plants: 1, milliseconds: 0, retries: 1 }
+  ])
+})
+
+t.test('the system clock is the default', async t => {
+  const writes = new SharedWrites({ maxInFlight: 1, write: async plants => plants.map(() => 'stored' as const) })
+  t.equal(await writes.create({ id: 1n, name: 'fern' }, performance.now() + 5_000), 'stored')
+  await writes.close()
+})

@@ -1,0 +1,217 @@
+import { EventEmitter } from 'node:events'
+import t from 'tap'
+import { PlantNotStored, PlantPerhapsStored, StoreUnusable } from '../../../src/stores/plant-store.js'
+import { SqliteClient, type DatabaseThread } from '../../../src/stores/sqlite/sqlite-client.js'
+import { monotonicMs, type SqliteAnswer, type SqliteRequest } from '../../../src/stores/sqlite/thread/thread-messages.js'
+import { VirtualClock } from '../../support/virtual-clock.js'
+
+const DONE: SqliteAnswer = { kind: 'done', outcomes: null }
+const UNUSABLE: SqliteAnswer = { kind: 'unusable', message: 'not ours', ends: true }
+
+/** The answer of a thread that exits because of a fault. */
+function fault (options: { perhapsStored?: boolean, permanent?: boolean } = {}): SqliteAnswer {
+  return { kind: 'failed', message: 'a fault', perhapsStored: false, permanent: false, ends: true, ...options }
+}
+
+/** A thread whose answers and exit are controlled by the test. */
+class ScriptedThread extends EventEmitter implements DatabaseThread {
+  readonly requests: SqliteRequest[] = []
+
+  constructor (readonly wasOpen: boolean) {
+    super()
+  }
+
+  postMessage (request: SqliteRequest): void {
+    this.requests.push(request)
+  }
+
+  answer (answer: SqliteAnswer): void {
+    this.emit('message', answer)
+  }
+
+  exit (): void {
+    this.emit('exit', 0)
+  }
+}
+
+function scriptedClient () {
+  const clock = new VirtualClock()
+  const threads: ScriptedThread[] = []
+  const client = new SqliteClient('plants.db', clock, wasOpen => {
+    const thread = new ScriptedThread(wasOpen)
+    threads.push(thread)
+    return thread
+  })
+  return {
+    clock,
+    client,
+    threads,
+    write: () => client.write([{ id: 1n, name: 'Ficus' }], clock.now() + 9_000, clock.now() + 3_000),
+    /** The latest thread. */
+    get thread () { return threads.at(-1) as ScriptedThread }
+  }
+}
+
+t.test('the wait for a lock ends a quarter of a second before the first deadline of a batch', async t => {
+  const scripted = scriptedClient()
+  const before = monotonicMs()
+  scripted.write()
+  const after = monotonicMs()
+  const [request] = scripted.thread.requests
+  const until = request?.kind === 'write' ? request.until : NaN
+  t.ok(until > before + 2_749 && until < after + 2_751, `${until - before} ms`)
+})
+
+t.test('each plant gets its outcome', async t => {
+  const scripted = scriptedClient()
+  const write = scripted.client.write([1n, 2n, 3n].map(id => ({ id, name: 'Ficus' })), Infinity, Infinity)
+  scripted.thread.answer({ kind: 'done', outcomes: Uint8Array.of(2, 0, 1) })
+  t.strictSame(await write, ['taken', 'stored', 'same'])
+})
+
+t.test('while a file cannot be opened, a thread is started at most every 100 ms, not for each batch', async t => {
+  for (const lasting of [UNUSABLE, fault({ permanent: true })]) {
+    const scripted = scriptedClient()
+    const { clock, threads, write } = scripted
+    const first = write()
+    scripted.thread.answer(lasting)
+    scripted.thread.exit()
+    const refused = { name: PlantNotStored.name, permanent: true, message: /^SQLite: / }
+    t.match(await first, refused)
+    await clock.pass(99)
+    t.match(await write(), refused)
+    t.equal(threads.length, 1)
+    await clock.pass(1)
+    const later = write()
+    await clock.turns()
+    t.equal(threads.length, 2)
+    scripted.thread.answer(DONE)
+    t.strictSame(await later, ['stored'])
+  }
+})
+
+t.test('after a temporary fault, and for a check, a new thread is started immediately', async t => {
+  for (const [answer, kind] of [[fault(), 'write'], [fault(), 'check'], [UNUSABLE, 'check']] as const) {
+    const scripted = scriptedClient()
+    const first = scripted.write()
+    scripted.thread.answer(answer)
+    scripted.thread.exit()
+    await first
+    const next = kind === 'write' ? scripted.write() : scripted.client.check(true)
+    await scripted.clock.turns()
+    t.equal(scripted.threads.length, 2)
+    t.match(scripted.thread.requests, [{ kind }])
+    scripted.thread.answer(DONE)
+    t.match(await next, kind === 'write' ? ['stored'] : undefined)
+  }
+})
+
+t.test('a request to a thread that is about to exit is sent to the next one, after the exit', async t => {
+  const scripted = scriptedClient()
+  const first = scripted.write()
+  scripted.thread.answer(fault())
+  await first
+  const check = scripted.client.check(false)
+  await scripted.clock.turns()
+  t.equal(scripted.threads.length, 1)
+  t.equal(scripted.thread.requests.length, 1)
+  scripted.thread.exit()
+  await scripted.clock.turns()
+  t.strictSame(scripted.thread.requests, [{ kind: 'check', thoroughly: false }])
+  scripted.thread.answer(DONE)
+  await t.resolves(check)
+})
+
+t.test('a write that is queued after a failure that ends the thread is not stored', async t => {
+  const scripted = scriptedClient()
+  const writes = [scripted.write(), scripted.write()]
+  scripted.thread.answer(fault({ perhapsStored: true }))
+  scripted.thread.exit()
+  t.match(await Promise.all(writes), [{ name: PlantPerhapsStored.name }, { name: PlantNotStored.name, message: 'SQLite: a fault', permanent: false }])
+})
+
+t.test('a failure that does not end the thread affects one write only', async t => {
+  const scripted = scriptedClient()
+  const writes = [scripted.write(), scripted.write()]
+  scripted.thread.answer({ kind: 'failed', message: 'locked', perhapsStored: false, permanent: false, ends: false })
+  scripted.thread.answer(DONE)
+  t.match(await Promise.all(writes), [{ name: PlantNotStored.name, message: 'SQLite: locked' }, ['stored']])
+  t.equal(scripted.threads.length, 1)
+})
+
+t.test('if a thread dies, the outcome of its writes is unknown, and another is started', async t => {
+  const scripted = scriptedClient()
+  const writes = [scripted.write(), scripted.write()]
+  scripted.thread.emit('error', new Error('out of memory'))
+  scripted.thread.exit()
+  const open = { name: PlantPerhapsStored.name, message: 'SQLite: the database thread exited: out of memory' }
+  t.match(await Promise.all(writes), [open, open])
+  const next = scripted.write()
+  t.equal(scripted.threads.length, 2)
+  scripted.thread.answer(DONE)
+  t.strictSame(await next, ['stored'])
+})
+
+t.test('if no thread can be started, nothing is stored, and the next request tries again', async t => {
+  let starts = 0
+  const client = new SqliteClient('plants.db', new VirtualClock(), () => {
+    starts++
+    throw new Error('EAGAIN')
+  })
+  const failure = { name: PlantNotStored.name, permanent: false, message: 'SQLite: no thread for the database could be started: EAGAIN' }
+  for (let turn = 1; turn < 3; turn++) {
+    t.match(await client.write([{ id: 1n, name: 'Ficus' }], Infinity, Infinity), failure)
+    t.equal(starts, turn)
+  }
+})
+
+t.test('a thread knows whether an earlier one had the file open: only the first may create it', async t => {
+  const scripted = scriptedClient()
+  for (const answer of [undefined, DONE, fault()]) {
+    const write = scripted.write()
+    await scripted.clock.turns()
+    if (answer !== undefined) scripted.thread.answer(answer)
+    scripted.thread.exit()
+    await write
+  }
+  t.strictSame(scripted.threads.map(({ wasOpen }) => wasOpen), [false, false, true])
+})
+
+t.test('opening fails only for a file that must not be written', async t => {
+  for (const [answer, error] of [[DONE], [fault()], [fault({ permanent: true })], [UNUSABLE, StoreUnusable]] as const) {
+    const scripted = scriptedClient()
+    const open = scripted.client.open()
+    t.match(scripted.thread.requests, [{ kind: 'check', thoroughly: false }])
+    scripted.thread.answer(answer)
+    if (error === undefined) await t.resolves(open)
+    else await t.rejects(open, { name: error.name, message: 'SQLite: not ours' })
+  }
+})
+
+t.test('a check that fails rejects with the reason', async t => {
+  const scripted = scriptedClient()
+  const check = scripted.client.check(true)
+  scripted.thread.answer(fault())
+  await t.rejects(check, { name: 'Error', message: 'SQLite: a fault' })
+})
+
+t.test('close lets the thread complete earlier requests, and waits for its exit', async t => {
+  const scripted = scriptedClient()
+  const write = scripted.write()
+  let isClosed = false
+  scripted.client.close().then(() => { isClosed = true })
+  t.match(scripted.thread.requests, [{ kind: 'write' }, { kind: 'close' }])
+  scripted.thread.answer(DONE)
+  t.strictSame(await write, ['stored'])
+  await scripted.clock.turns()
+  t.notOk(isClosed)
+  scripted.thread.exit()
+  await scripted.clock.turns()
+  t.ok(isClosed)
+})
+
+t.test('close does not start a thread if there is none', async t => {
+  const scripted = scriptedClient()
+  await t.resolves(scripted.client.close())
+  t.equal(scripted.threads.length, 0)
+})
