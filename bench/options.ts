@@ -10,7 +10,7 @@ const servers = contenders.map(({ name }) => name).filter(name => name !== 'url'
 
 /** The argument of each option, and the lines of its description. */
 const flags = {
-  case: ['NAME,...', 'default create,latency,commits; or all of', ...caseNames.map(name => `${name.padEnd(10)}${cases[name].what}`)],
+  case: ['NAME,...', 'default create,latency,commits; all, or any of:', ...caseNames.map(name => `${name.padEnd(10)}${cases[name].what}`)],
   servers: ['NAME,...', servers.slice(0, 6).join(', '), servers.slice(6).join(', ')],
   connections: ['N,...', 'default 64 (single: 1; commits: 1 to 256; distance: 512; workers: 64 and 512)'],
   rate: ['N,...', 'latency: create requests per second, default 1000,4000,16000'],

@@ -69,7 +69,7 @@ Usage: plant-store [serve]
        plant-store migrate [--quiet]
 
   serve          runs the service (the default)
-  export [FILE]  writes every plant as a line of JSON (NDJSON), ids to the digit, to a new file or to standard output
+  export [FILE]  writes every plant as a line of JSON (NDJSON), with exact ids, to a new file or to standard output
   import [FILE]  stores the plant of each such line, from a file or from standard input; can be interrupted and run again
   backup FILE    copies the SQLite database to a new file, while the service runs
   migrate        copies every plant of DATA_DIR to MONGODB_URL; can be interrupted and run again
@@ -82,21 +82,21 @@ Exit codes: 0 on success; 1 on failure, for example if a plant was not copied; 2
 
 Everything else is set by the environment (node --env-file=.env also works):
 
-  HOST, PORT                    where to listen; 127.0.0.1, 3000. A HOST that begins with / is the path of a Unix socket
+  HOST, PORT                    where to listen (default: 127.0.0.1, 3000). A HOST that begins with / is the path of a Unix socket
   ACCESS_TOKENS                 accepted bearer tokens, 16 characters or more, separated by commas or white space
   MONGODB_URL                   set: plants go to that MongoDB; unset: to SQLite in DATA_DIR
-  DATA_DIR                      folder of the SQLite database plants.db; ./data
-  ACCESS_LOG                    true: one log line a request; false
-  LOG_LEVEL                     fatal, error, warn, info, debug, trace or silent; info
-  BODY_LIMIT                    bytes of a request body; 1048576
-  STORE_TIMEOUT                 milliseconds within which a create request gets its response; 10000
-  QUEUE_LIMIT                   create requests pending in the store at once; 10000
-  QUEUE_BYTES                   bytes of bodies being received or pending in the store; 67108864
-  WORKERS                       processes that share the port; 1
+  DATA_DIR                      folder of the SQLite database plants.db (default: ./data)
+  ACCESS_LOG                    true: one log line per request (default: false)
+  LOG_LEVEL                     fatal, error, warn, info, debug, trace or silent (default: info)
+  BODY_LIMIT                    bytes of a request body (default: 1048576)
+  STORE_TIMEOUT                 milliseconds within which a create request gets its response (default: 10000)
+  QUEUE_LIMIT                   create requests pending in the store at once (default: 10000)
+  QUEUE_BYTES                   bytes of bodies being received or pending in the store (default: 67108864)
+  WORKERS                       processes that share the port (default: 1)
   METRICS_PORT                  set: Prometheus metrics on that port of HOST, path /metrics
   TRUST_PROXY                   addresses or CIDR ranges of proxies whose X-Forwarded-For is believed, or unix:
   REQUEST_ID_HEADER             header of a trusted proxy whose value becomes the request's id
   TLS_CERT_FILE, TLS_KEY_FILE   both set: HTTPS
-  DOCS                          true: an API page at /docs; in production false, else true
+  DOCS                          true: an API page at /docs (default: true; false in production)
   ACCESS_TOKENS_FILE, MONGODB_URL_FILE   files to read the secrets from; SIGHUP reads the tokens and the certificate again
 `

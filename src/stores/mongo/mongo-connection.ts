@@ -22,10 +22,17 @@ export function connectionTo (url: string, storeTimeout: number): MongoClient {
   }
 }
 
-/** The driver's name of a database that the URL does not name is `test`. */
-export function databaseOf<Database> (client: { options: { dbName: string }, db (name: string): Database }): Database {
+const namesTest = /^[^/]*\/\/[^/?]*\/test(?:\?|$)/
+
+/**
+ * The database in the path of a client's URL, otherwise `plant_store`. The driver calls it `test` if the URL names none.
+ * @param url shows whether it names `test`
+ */
+export function databaseOf<Database> (
+  client: { options: { dbName: string }, db (name: string): Database }, url = ''
+): Database {
   const { dbName } = client.options
-  return client.db(dbName === 'test' ? 'plant_store' : dbName)
+  return client.db(dbName === 'test' && !namesTest.test(url) ? 'plant_store' : dbName)
 }
 
 function driverLimits (storeTimeout: number): MongoClientOptions {

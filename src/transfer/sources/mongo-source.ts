@@ -33,7 +33,7 @@ export async function connectMongo (url: string): Promise<PlantSource> {
   const client = connectionTo(url, RETRY_MS)
   try {
     await client.connect()
-    const documents = databaseOf(client).collection<PlantDocument>('plants')
+    const documents = databaseOf(client, url).collection<PlantDocument>('plants')
     const size = await documents.estimatedDocumentCount()
     const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, HIGHEST)
     return mongoSource(client, documents, size, highest?._id ?? LOWEST_ID)

@@ -63,6 +63,7 @@ t.test('plants go to the given collection, database, client or URL, and a given 
     ['db named test', { db: client.db('test') }, 'test', 'plants'],
     ['client', { client }, 'plant_store', 'plants'],
     ['url', { url: mongo.urlOf('jungle') }, 'jungle', 'plants'],
+    ['url with the database test', { url: mongo.urlOf('test') }, 'test', 'plants'],
     ['url without a database', { url: mongo.url }, 'plant_store', 'plants'],
     ['url with options', { url: mongo.urlOf('steppe').replace('?', '?serverSelectionTimeoutMS=3000&'), storeTimeout: 5_000 }, 'steppe', 'plants']
   ]
