@@ -39,7 +39,10 @@ export interface QueueMessage {
   readonly bytes: number
 }
 
-/** A create request that the store has accepted. It is published in the async context of its request. */
+/**
+ * A create request that is handed to the store; one that is refused before, for example because too much is pending, is
+ * not published. It is published in the async context of its request.
+ */
 export interface CreateMessage {
   /** Create requests pending in this registration of the plugin, including this one until it completes. */
   pending: number

@@ -5,7 +5,7 @@ import { bearerAuthentication } from './http/authentication.js'
 import { jsonBodyParser } from './http/body/json-body.js'
 import { createPlantHandler } from './http/create-plant.js'
 import { CreateQueue } from './http/create-queue.js'
-import { handleError } from './http/errors/error-handler.js'
+import { errorHandler } from './http/errors/error-handler.js'
 import { createPlantSchema } from './http/schemas/create-plant-schema.js'
 import { serialize } from './http/schemas/serialization.js'
 import { keepPlant, validatePlant } from './http/schemas/validation.js'
@@ -35,7 +35,7 @@ export const plantStore: FastifyPluginAsync<PlantStoreOptions> = async (app, opt
   app.removeAllContentTypeParsers()
   // Also registered by name, since for a catch-all parser Fastify parses the media type again: 3 % of a create request.
   app.addContentTypeParser(['application/json', '*'], jsonBodyParser(bodyLimit, queue))
-  app.setErrorHandler(handleError)
+  app.setErrorHandler(errorHandler(app.errorHandler))
   // Placed after the hooks that the host's onRoute hooks add, as @fastify/rate-limit does.
   app.addHook('onRoute', route => { route.preValidation = [route.preValidation ?? [], keepPlant].flat() })
 
@@ -50,7 +50,10 @@ export const plantStore: FastifyPluginAsync<PlantStoreOptions> = async (app, opt
     handler: createPlantHandler(store, queue, storeTimeout)
   })
 
-  if (await store.open?.()) app.addHook('onClose', async () => { await store.close?.() })
+  const opened = Promise.resolve(store.open?.())
+  // It may open only after Fastify's pluginTimeout.
+  app.addHook('onClose', async () => { if (await opened.catch(() => false)) await store.close?.() })
+  await opened
 }
 
 // The metadata that fastify-plugin sets: registering on another major version of Fastify fails with a clear message.

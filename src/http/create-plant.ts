@@ -7,7 +7,7 @@ import { bodyBytes, type ParsedRequest } from './body/json-body.js'
 import type { CreateQueue } from './create-queue.js'
 import { Deadlines, type Waiter } from './deadlines.js'
 import { ApiError } from './errors/error-codes.js'
-import { asJson, PlantBody } from './schemas/serialization.js'
+import { PlantBody, serializeOnce } from './schemas/serialization.js'
 import { plantOf } from './schemas/validation.js'
 
 /**
@@ -30,6 +30,7 @@ export function createPlantHandler (
     let result: CreateOutcome | ApiError
     try {
       result = await store.create(plant, create.deadline)
+      if (!outcomes.includes(result)) throw new TypeError(`the store resolved with ${String(result)}`)
     } catch (reason) {
       result = failure(reason)
     }
@@ -40,7 +41,7 @@ export function createPlantHandler (
     deadlines.remove(create)
     if (typeof result !== 'string') reply.send(result)
     else if (result === 'taken') reply.send(new ApiError('idTaken'))
-    else asJson(reply).send(new PlantBody(plant))
+    else sendPlant(plant, reply)
   }
 
   function start (): CreateMessage | undefined {
@@ -53,7 +54,7 @@ export function createPlantHandler (
   function end (message: CreateMessage, result: CreateOutcome | ApiError): void {
     message.pending = queue.pending
     message.queueBytes = queue.bytes
-    message.outcome = typeof result === 'string' ? result : outcomes[result.kind] ?? 'failed'
+    message.outcome = typeof result === 'string' ? result : failures[result.kind] ?? 'failed'
     channels.createEnd.publish(message)
   }
 
@@ -91,12 +92,22 @@ class PendingCreate extends AsyncResource implements Waiter {
   }
 }
 
+function sendPlant (plant: NewPlant, reply: FastifyReply): void {
+  try {
+    reply.serializer(serializeOnce).header('content-type', 'application/json; charset=utf-8').send(new PlantBody(plant))
+  } catch (error) {
+    // A header that the host has set may be invalid. Fastify catches this only for what a handler returns.
+    reply.send(error)
+  }
+}
+
 function failure (reason: unknown): ApiError {
   if (reason instanceof PlantNotStored) return new ApiError('notStored', undefined, reason)
   if (reason instanceof PlantPerhapsStored) return new ApiError('perhapsStored', undefined, reason)
   return new ApiError('internal', undefined, reason)
 }
 
-const outcomes: Partial<Record<ApiError['kind'], CreateMessage['outcome']>> = {
+const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
+const failures: Partial<Record<ApiError['kind'], CreateMessage['outcome']>> = {
   notStored: 'not_stored', perhapsStored: 'perhaps_stored'
 }

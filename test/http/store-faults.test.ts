@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { channels, type CreateMessage } from '../../src/diagnostics.js'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type PlantStore } from '../../src/stores/plant-store.js'
 import { answersError, answersPlant, buildService, TOKEN } from '../support/http/service.js'
 
@@ -49,6 +50,19 @@ t.test('a store that throws something other than an error is also 500', async t 
     answersError(t, response, 50001, /^The service failed/, String(thrown))
     t.notMatch(response.body, /secret/)
   }
+})
+
+t.test('a store that resolves with anything but an outcome is also 500, and its outcome is failed', async t => {
+  const outcomes: unknown[] = []
+  const observe = ({ outcome }: CreateMessage): void => { outcomes.push(outcome) }
+  channels.createEnd.subscribe(observe)
+  t.teardown(() => { channels.createEnd.unsubscribe(observe) })
+  const results: unknown[] = [undefined, null, 'inserted', { id: 1 }]
+  for (const result of results) {
+    const { create } = await buildService(t, { create: async () => result as CreateOutcome })
+    answersError(t, await create(PLANT), 50001, /^The service failed/, String(result))
+  }
+  t.strictSame(outcomes, results.map(() => 'failed'))
 })
 
 t.test('PlantNotStored is 503, 50301, with Retry-After', async t => {

@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { once } from 'node:events'
+import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { runInNewContext } from 'node:vm'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import t from 'tap'
-import plantStore, { memoryPlantStore, PlantNotStored, type PlantStore } from '../../src/index.js'
+import plantStore, { channels, memoryPlantStore, PlantNotStored, type PlantStore, type QueueMessage } from '../../src/index.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
 import { answersError, answersPlant, create, TOKEN } from '../support/http/service.js'
@@ -120,6 +122,79 @@ t.test('an error in a hook goes to the host\'s error handler, or to Fastify\'s',
   }
 })
 
+t.test('what a hook throws without it being an Error is answered as on the host\'s own routes, and nothing is stored', async t => {
+  for (const own of [true, false]) {
+    for (const thrown of [{ statusCode: 403, message: 'no' }, 'no', runInNewContext('new TypeError("no")')]) {
+      const app = host(t)
+      if (own) app.setErrorHandler((error: unknown, _request, reply) => { reply.code(418).send({ host: error }) })
+      app.addHook('preHandler', async () => { throw thrown })
+      app.post('/own', async () => ({}))
+      const store = memoryPlantStore()
+      await app.register(plantStore, { store, tokens })
+      const [expected, response] = [await create(app, '/own', PLANT), await create(app, '/plants', PLANT)]
+      t.strictSame([response.statusCode, response.body], [expected.statusCode, expected.body], `${own} ${thrown}`)
+      t.ok(response.statusCode >= 400)
+      t.equal(store.plants.size, 0)
+    }
+  }
+})
+
+t.test('if an onSend hook fails, the host\'s error handler answers, with its own content type', async t => {
+  const app = host(t)
+  app.setErrorHandler((error: Error, _request, reply) => { reply.code(418).send({ host: error.message }) })
+  app.addHook('onSend', async (_request, reply) => { if (reply.statusCode !== 418) throw new Error('no') })
+  app.post('/own', async () => ({}))
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  for (const [url, body] of [['/own', PLANT], ['/plants', PLANT], ['/plants', '{']] as const) {
+    const { statusCode, headers, body: answer } = await create(app, url, body)
+    t.strictSame([statusCode, headers['content-type'], answer], [418, 'application/json; charset=utf-8', '{"host":"no"}'], url)
+  }
+})
+
+t.test('an invalid header of a hook fails the response as on the host\'s own routes', async t => {
+  const app = host(t)
+  app.addHook('onRequest', async (_request, reply) => { reply.header('x-user', 'Łukasz') })
+  app.post('/own', async () => ({}))
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  const port = await listen(app)
+  for (const url of ['/own', '/plants']) {
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+    const response = await fetch(`http://127.0.0.1:${port}${url}`, { method: 'POST', headers, body: JSON.stringify(PLANT) })
+    t.equal(response.status, 500, url)
+    t.match(await response.json(), { code: 'ERR_INVALID_CHAR' })
+  }
+})
+
+t.test('a body that a preParsing hook pipes is released when its client disconnects', async t => {
+  const app = host(t, { forceCloseConnections: true })
+  const queues: QueueMessage[] = []
+  const observe = (queue: QueueMessage): void => { queues.push(queue) }
+  channels.queue.subscribe(observe)
+  t.teardown(() => { channels.queue.unsubscribe(observe) })
+  app.addHook('preParsing', async (_request, _reply, payload) => payload.pipe(new PassThrough()))
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  const connection = await RawConnection.open(t, await listen(app))
+  connection.write('POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', 'Content-Length: 50', '', '{"id":1')
+  await until(() => queues[0]?.bytes !== 0)
+  connection.socket.destroy()
+  await until(() => queues[0]?.bytes === 0)
+  answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
+})
+
+t.test('a stream of a hook that fails after its body was refused changes nothing', async t => {
+  const lines: string[] = []
+  const app = host(t, { logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
+  app.addHook('preParsing', async () => Readable.from((async function * () {
+    yield 'x'.repeat(200)
+    yield 'y'
+    throw new Error('corrupt')
+  })()))
+  app.addHook('preValidation', async () => { await sleep(100) })
+  await app.register(plantStore, { store: memoryPlantStore(), tokens, bodyLimit: 100 })
+  answersError(t, await create(app, '/plants', PLANT), 41301, /too large/)
+  t.strictSame(lines, [])
+})
+
 t.test('the host\'s authentication in preHandler also applies', async t => {
   const app = host(t)
   app.addHook('preHandler', async (request, reply) => {
@@ -173,7 +248,6 @@ t.test('the validated plant is stored, even if a later hook changes the body', a
 })
 
 t.test('a preValidation hook gets the parsed body; a preParsing hook may return another stream', async t => {
-  const { Readable } = await import('node:stream')
   const app = host(t)
   const seen: unknown[] = []
   app.addHook('preValidation', async request => { seen.push(request.body) })

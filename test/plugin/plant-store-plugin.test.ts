@@ -29,6 +29,16 @@ t.test('the plugin fulfills the contract in a plain host, with inject and over a
   connection.socket.destroy()
 })
 
+t.test('an injected body is read whole, even if its Content-Length is wrong', async t => {
+  const app = host(t)
+  const store = memoryPlantStore()
+  await app.register(plantStore, { store, tokens })
+  for (const [id, length] of ['1', '10', '1000'].entries()) {
+    answersPlant(t, await create(app, '/plants', { id, name: 'Ficus' }, { 'content-length': length }), { name: 'Ficus' })
+  }
+  t.equal(store.plants.size, 3)
+})
+
 t.test('the plugin adds one route: all other methods and paths belong to the host', async t => {
   const app = host(t)
   const routes: [url: string, method: unknown][] = []
@@ -182,6 +192,23 @@ t.test('the plugin opens and closes a store, unless the host has opened it', asy
   await third.register(plantStore, { store: { create: store.create, open: async () => true }, tokens })
   await third.ready()
   await t.resolves(third.close(), 'a store without close')
+})
+
+t.test('a store that opens only after the host\'s pluginTimeout is closed with the host', async t => {
+  const calls: string[] = []
+  let open = (_isOpened: boolean): void => {}
+  const store: PlantStore = {
+    create: async () => 'stored',
+    open: () => new Promise(resolve => { open = resolve }),
+    async close () { calls.push('closed') }
+  }
+  const app = host(t, { pluginTimeout: 500 })
+  app.register(plantStore, { store, tokens })
+  await t.rejects(async () => { await app.ready() }, { code: 'FST_ERR_PLUGIN_TIMEOUT' })
+  const closed = app.close()
+  open(true)
+  await closed
+  t.strictSame(calls, ['closed'])
 })
 
 t.test('with the embedded store, a request in flight while the host closes is stored and gets its response', async t => {

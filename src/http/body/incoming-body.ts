@@ -26,20 +26,22 @@ export class IncomingBody {
 
   /** Whether a chunk is the whole body. Such a body is parsed in this turn of the event loop, so it is not counted. */
   isWhole (chunk: Buffer): boolean {
-    return chunk.length === this.#announced
+    return this.received === 0 && chunk.length === this.#announced
   }
 
   /** @returns the refusal, if the body is refused */
   append (chunk: Buffer): ApiError | undefined {
+    const isWhole = this.isWhole(chunk)
     const start = this.received
     const end = this.received += chunk.length
-    if (this.isWhole(chunk)) {
+    if (isWhole) {
       this.#buffer = chunk
       return undefined
     }
     if (end > this.#limit) return new ApiError('bodyTooLarge')
     if (end > this.#buffer.length) {
-      const size = Math.min(Math.max(end, 2 * this.#buffer.length, SMALLEST_BUFFER), this.#limit, this.#announced)
+      const grown = Math.max(2 * this.#buffer.length, SMALLEST_BUFFER)
+      const size = Math.max(end, Math.min(grown, this.#limit, this.#announced))
       const more = size - this.#held
       const refusal = this.#queue.refusal(more)
       if (refusal !== undefined) return refusal

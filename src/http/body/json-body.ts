@@ -8,7 +8,7 @@ import { ApiError } from '../errors/error-codes.js'
 import { IncomingBody } from './incoming-body.js'
 import { exactInteger, mayHaveFraction, numberLiteral } from './int64.js'
 
-/** Why a body was refused. It is kept on the request until the connection's own hooks have run. */
+/** Why a body was refused. It is kept on the request until the host's preValidation hooks have run. */
 export const refusal = Symbol('plant-store.refusal')
 /** The size of the body in bytes. */
 export const bodyBytes = Symbol('plant-store.bodyBytes')
@@ -23,7 +23,7 @@ interface Reading {
   readonly done: Done
 }
 const reading = Symbol('plant-store.reading')
-type BodyStream = IncomingMessage & { [reading]?: Reading }
+type BodyStream = IncomingMessage & { [reading]?: Reading | undefined }
 
 // RFC 9110, section 8.3.1: case-insensitive, white space before the semicolon. Parameters are ignored: JSON is UTF-8.
 const json = /^application\/json[\t ]*(?:;|$)/i
@@ -47,8 +47,10 @@ export function jsonBodyParser (limit: number, queue: CreateQueue) {
     payload[reading] = { body: new IncomingBody(queue, limit, announced), request, done }
     payload.on('data', onData)
     payload.on('end', onEnd)
-    // Errors of Node's own requests do not matter here.
-    if (payload !== request.raw) payload.on('error', done)
+    if (payload === request.raw) return
+    payload.on('error', fault => { if (settle(payload)) done(fault) })
+    // A stream into which the request is piped does not close with it.
+    request.raw.on('close', () => { if (!request.raw.readableEnded) settle(payload) })
   }
 }
 
@@ -67,18 +69,24 @@ function onData (this: BodyStream, data: Buffer | string): void {
   if (this[reading] === undefined) return
   const { body, request, done } = this[reading]
   const chunk = typeof data === 'string' ? Buffer.from(data) : data
-  // The client disconnected before the end of its body; a complete body is parsed before this event.
+  // Closed before its end if the client disconnects.
   if (body.received === 0 && !body.isWhole(chunk)) this.on('close', onClose)
   const error = body.append(chunk)
   if (error === undefined) return
-  this.off('data', onData)
-  this.off('end', onEnd)
-  body.release()
+  settle(this)
   refuse(request, error, done)
 }
 
 function onClose (this: BodyStream): void {
-  this[reading]?.body.release()
+  settle(this)
+}
+
+/** Ends the reading of a body, and releases it; returns false if it had ended before. */
+function settle (payload: BodyStream): boolean {
+  const current = payload[reading]
+  current?.body.release()
+  payload[reading] = undefined
+  return current !== undefined
 }
 
 function onEnd (this: BodyStream): void {
@@ -86,6 +94,7 @@ function onEnd (this: BodyStream): void {
   const { body, request, done } = this[reading]
   request[bodyBytes] = body.received
   const bytes = body.take()
+  settle(this)
   let parsed
   try {
     parsed = bytes && parseBody(bytes)

@@ -1,14 +1,21 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { leaveBodyUnread } from '../body/unread-body.js'
-import { ErrorBody, serialize } from '../schemas/serialization.js'
+import { ErrorBody, serializeOnce } from '../schemas/serialization.js'
 import { ApiError } from './error-codes.js'
 
+type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => unknown
+
 /**
- * The error handler of the plugin's scope. It sends the plugin's own errors in the Error shape, and rethrows all
+ * Makes the error handler of the plugin's scope. It sends the plugin's own errors in the Error shape, and rethrows all
  * others, for the error handler of the parent scope.
+ * @param parent the error handler of the parent scope
  */
-export function handleError (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  sendError(asApiError(error), request, reply)
+export function errorHandler (parent: ErrorHandler): ErrorHandler {
+  return function handleError (error, request, reply) {
+    // Rethrown, a value that is not an Error would be sent as a response with status 200.
+    if (!(error instanceof Error)) return parent(error, request, reply)
+    sendError(asApiError(error), request, reply)
+  }
 }
 
 /** @throws {FastifyError} the error itself if it is not one of the plugin's */
@@ -28,7 +35,7 @@ export function sendError (error: ApiError, request: FastifyRequest, reply: Fast
 /** Sends a non-2xx response without logging it. */
 export function writeError (error: ApiError, { id, raw }: FastifyRequest, reply: FastifyReply): void {
   leaveBodyUnread(raw, reply.raw, error.kind !== 'bodyTooLarge')
-  reply.serializer(serialize).code(error.statusCode).headers(errorHeaders(error, id)).send(new ErrorBody(error))
+  reply.serializer(serializeOnce).code(error.statusCode).headers(errorHeaders(error, id)).send(new ErrorBody(error))
 }
 
 /** Seconds until a client may retry a plant that is not stored. */

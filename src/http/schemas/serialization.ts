@@ -30,9 +30,14 @@ export class ErrorBody implements ErrorWire {
   }
 }
 
-/** Sends the reply as JSON by these schemas, even if a hook of the host has chosen another serializer for it. */
-export function asJson (reply: FastifyReply): FastifyReply {
-  return reply.serializer(serialize).header('content-type', 'application/json; charset=utf-8')
+/**
+ * A serializer for `reply.serializer`, which takes precedence over one that a hook of the host has chosen. It is used
+ * once: if an onSend hook fails, the host's error response has Fastify's own serializer and content type.
+ */
+export function serializeOnce (this: FastifyReply, payload: unknown): string {
+  // The type of `serializer` has no null, the initial value.
+  Reflect.apply(this.serializer, this, [null])
+  return serialize(payload)
 }
 
 /**

@@ -25,7 +25,8 @@ export function connectionTo (url: string, storeTimeout: number): MongoClient {
 const namesTest = /^[^/]*\/\/[^/?]*\/test(?:\?|$)/
 
 /**
- * The database in the path of a client's URL, otherwise `plant_store`. The driver calls it `test` if the URL names none.
+ * The database in the path of a client's URL, otherwise `plant_store`. If the URL names none, the driver calls it
+ * `test`.
  * @param url shows whether it names `test`
  */
 export function databaseOf<Database> (
