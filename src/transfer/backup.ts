@@ -41,6 +41,7 @@ export async function backup (
       await vacuum(database, partialPath, signal)
     } finally {
       clearInterval(timer)
+      progress.clear()
     }
     if (signal.aborted) {
       progress.line('not finished: interrupted: nothing is kept')

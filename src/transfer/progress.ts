@@ -46,6 +46,11 @@ export function showProgress (
       if (hasBar) output.write('\n')
       hasBar = false
     },
+    /** Clears the bar. */
+    clear (): void {
+      if (hasBar) output.write('\r\x1b[K')
+      hasBar = false
+    },
     /** Writes a line above the bar, even with `--quiet`. */
     line (text: string): void {
       output.write(`${hasBar ? '\r\x1b[K' : ''}${text}\n`)

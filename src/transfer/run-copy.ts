@@ -50,26 +50,29 @@ export async function runCopy ({ task, source, target, from, to, quiet, signal, 
 
   if (!quiet) progress.line(`from ${from}\nto   ${to}`)
   let fault: TransferFault | undefined
+  let interrupted = false
   try {
     await copyPlants(source, target(tally), tally, signal, read => {
       part = read
       progress.update(state)
     })
-    if (!signal.aborted) await publish?.()
+    interrupted = signal.aborted
+    if (!interrupted) await publish?.()
   } catch (error) {
     if (error instanceof OutputClosed) return 1
     if (!(error instanceof TransferFault)) throw error
     fault = error
+    interrupted = signal.aborted
   } finally {
     await source.close()
   }
   progress.end(state())
   if (tally.unreported > 0) progress.line(`and ${tally.unreported.toLocaleString('en')} more`)
   if (!isExport) stdout.write(`${tally.summary('copied')}\n`)
-  else if (!quiet || signal.aborted || fault !== undefined) progress.line(tally.summary('exported'))
-  if (signal.aborted) progress.line(`not finished: interrupted: ${isExport ? 'nothing is kept' : 'run it again to continue'}`)
+  else if (!quiet || interrupted || fault !== undefined) progress.line(tally.summary('exported'))
+  if (interrupted) progress.line(`not finished: interrupted: ${isExport ? 'nothing is kept' : 'run it again to continue'}`)
   else if (fault !== undefined) progress.line(`not finished: ${fault.message}${fault.temporary ? ': run it again to continue' : ''}`)
-  return signal.aborted || fault !== undefined || tally.notCopied > 0 ? 1 : 0
+  return interrupted || fault !== undefined || tally.notCopied > 0 ? 1 : 0
 }
 
 /** @param onProgress called after each page with the part that has been read, from 0 to 1; undefined if unknown */

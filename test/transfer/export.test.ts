@@ -2,8 +2,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough, Writable } from 'node:stream'
 import { BSON, MongoClient, ObjectId } from 'mongodb'
 import t from 'tap'
+import { runCopy } from '../../src/transfer/run-copy.js'
+import type { PlantSource } from '../../src/transfer/sources/plant-source.js'
+import { Tally } from '../../src/transfer/tally.js'
+import { ndjsonTarget } from '../../src/transfer/targets/ndjson-target.js'
+import { TransferFault } from '../../src/transfer/transfer-fault.js'
 import { bare } from '../support/process/bare.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { Program, run, testFolder } from '../support/process/program.js'
@@ -13,7 +19,7 @@ import { closeBeforeStoring } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
-import { fill, manyPlants } from './plants.js'
+import { fill, manyPlants, pageOf } from './plants.js'
 
 const counted = { counted: true }
 
@@ -135,6 +141,40 @@ t.test('plants created during an export from MongoDB do not prolong it', async t
   t.strictSame(stdout.trimEnd().split('\n').map(line => JSON.parse(line).id), Array.from({ length: 2_500 }, (_, id) => id))
   t.match(stderr, /^export: 100 %, 2,500 plants/m)
   t.match(stderr, /^exported 2500, invalid 0$/m)
+})
+
+t.test('an export whose file fails between two writes fails at the next one', async t => {
+  const output = new Writable({
+    highWaterMark: 1_000_000,
+    write (_chunk, _encoding, done) { setImmediate(() => done(new Error('no space left'))) }
+  })
+  const target = ndjsonTarget(output, 'plants.ndjson', new Tally(() => {}), new AbortController().signal)
+  await target.write(pageOf(manyPlants(3)))
+  await new Promise(resolve => { output.once('close', resolve) })
+  await t.rejects(target.write(pageOf(manyPlants(3))), new TransferFault('plants.ndjson cannot be written: no space left'))
+})
+
+t.test('an interruption while a complete export gets its name does not undo it', async t => {
+  const interruption = new AbortController()
+  const { signal } = interruption
+  const source: PlantSource = {
+    position: 1,
+    size: 1,
+    async * pages () { yield pageOf(manyPlants(1)) },
+    async close () {}
+  }
+  const output = new PassThrough().resume()
+  const code = await runCopy({
+    task: 'export',
+    source,
+    target: tally => ndjsonTarget(output, 'plants.ndjson', tally, signal),
+    from: 'here',
+    to: 'there',
+    quiet: true,
+    signal,
+    publish: async () => { interruption.abort() }
+  })
+  t.equal(code, 0)
 })
 
 t.test('an export that fails because of the disk leaves no file', withCompiler, async t => {

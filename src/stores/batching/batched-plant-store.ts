@@ -49,7 +49,8 @@ export class BatchedPlantStore implements PlantStore {
     try {
       await this.#writer.open?.()
     } catch (error) {
-      this.#state = 'new'
+      // It may have been closed meanwhile.
+      if (this.#state === 'open') this.#state = 'new'
       throw error
     }
     return true

@@ -13,8 +13,9 @@ export interface PendingCreate {
   failures: number
 }
 
-export function giveUp (create: PendingCreate): void {
-  create.reject(create.failure ?? new PlantNotStored('the store was too busy to take it in time'))
+/** @param reason why it was not sent, if it never was */
+export function giveUp (create: PendingCreate, reason = 'the store was too busy to take it in time'): void {
+  create.reject(create.failure ?? new PlantNotStored(reason))
 }
 
 export function latestDeadline (creates: readonly PendingCreate[]): number {

@@ -96,14 +96,11 @@ export class Retries {
     this.#sendLater({ kind: 'queued', creates })
   }
 
-  /**
-   * Reports a batch that failed as a whole.
-   * @param size the original number of plants; `creates` has those that may be retried
-   */
-  failedTogether ({ kind, creates }: Batch, size: number): void {
+  /** Reports a batch that failed as a whole; `creates` is empty if none of its plants may be retried. */
+  failedTogether ({ kind, creates }: Batch): void {
     const [first] = creates
     if (first === undefined) return
-    if (kind === 'apart' && size === 1) {
+    if (kind === 'apart' && creates.length === 1) {
       first.failures++
       this.#isolate(first.plant.id)
       this.#sendLater({ kind, creates })

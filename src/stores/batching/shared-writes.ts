@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../../clock.js'
+import { systemClock, type Clock, type Timer } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant } from '../plant-store.js'
 import { BatchSizer } from './batch-sizer.js'
@@ -11,13 +11,15 @@ import { Retries, type Batch } from './retries.js'
 // bytes at most (each half of a surrogate pair takes 2).
 const BATCH_CHARACTERS = 4_000_000
 const LEAST_TRY_MS = RESPONSE_TIME_MS + 50
+/** The longest wait for batches in flight: one of them may hang, with a connection that was lost. */
+const LONGEST_WAIT_MS = 100
 
 /**
  * Lets pending create requests share one write, each with its own outcome.
  *
  * A request is sent at the end of the event loop's turn, with all others of the turn. If further turns bring more, or
- * batches are in flight, it waits until there are as many as `BatchSizer` considers worth a batch, never for a timer:
- * an idle store adds no delay.
+ * batches are in flight, it waits until there are as many as `BatchSizer` considers worth a batch, or for 0.1 s; never
+ * if nothing is in flight: an idle store adds no delay.
  *
  * A request that fails is sent again until its deadline, as `Retries` decides; this is safe, since the same plant again
  * is `same`. It rejects with `PlantNotStored` only if no attempt can have stored the plant.
@@ -35,6 +37,8 @@ export class SharedWrites {
   #plantsInFlight = 0
   #apartWentLast = false
   #turn: object | undefined
+  #sentAt = -Infinity
+  #waitTimer: Timer | undefined
   #gathered = 0
   #closing = false
   #idle: (() => void)[] = []
@@ -69,10 +73,11 @@ export class SharedWrites {
    */
   async close (): Promise<void> {
     this.#closing = true
-    if (this.#retries.holdsBack) this.#queue.splice(0).forEach(giveUp)
-    this.#retries.clear().forEach(giveUp)
+    const unsent = this.#retries.holdsBack ? this.#queue.splice(0) : []
+    for (const create of [...unsent, ...this.#retries.clear()]) giveUp(create, 'the store was closed before it could be sent')
     this.#send()
     if (!this.#isIdle) await new Promise<void>(resolve => { this.#idle.push(resolve) })
+    this.#waitTimer?.clear()
     this.#expiry.stop()
   }
 
@@ -108,11 +113,20 @@ export class SharedWrites {
     const count = this.#queue.length
     if (count === 0 || this.#retries.holdsBack) return false
     const enough = count >= this.#sizer.worthSending
-    if (this.#inFlight > this.#apartInFlight) return enough
+    if (this.#inFlight > this.#apartInFlight) return enough || this.#hasWaited()
     if (this.#closing || enough || count <= this.#gathered) return true
     // Nothing is in flight, but the last turn brought some: wait for another turn.
     this.#gathered = count
     this.#turn ??= this.#clock.setImmediate(this.#send)
+    return false
+  }
+
+  #hasWaited (): boolean {
+    if (this.#clock.now() - this.#sentAt >= LONGEST_WAIT_MS) return true
+    this.#waitTimer ??= this.#clock.setTimeout(() => {
+      this.#waitTimer = undefined
+      this.#send()
+    }, LONGEST_WAIT_MS)
     return false
   }
 
@@ -137,13 +151,13 @@ export class SharedWrites {
     const isInTime = ({ deadline, failure }: PendingCreate): boolean =>
       deadline > now + (failure instanceof PlantNotStored ? LEAST_TRY_MS : 0)
     if (creates.every(isInTime)) return creates
-    creates.filter(create => !isInTime(create)).forEach(giveUp)
+    for (const create of creates) if (!isInTime(create)) giveUp(create)
     return creates.filter(isInTime)
   }
 
   async #write (batch: Batch): Promise<void> {
     const { creates, kind } = batch
-    const started = this.#clock.now()
+    const started = this.#sentAt = this.#clock.now()
     this.#inFlight++
     if (kind !== 'queued') this.#apartInFlight++
     this.#plantsInFlight += creates.length
@@ -193,7 +207,7 @@ export class SharedWrites {
   /** @returns the number of plants that will be sent again */
   #failed ({ kind, creates }: Batch, failure: CreateFailure): number {
     const again = creates.filter(create => this.#mayTryAgain(create, failure))
-    this.#retries.failedTogether({ kind, creates: again }, creates.length)
+    this.#retries.failedTogether({ kind, creates: again })
     this.#expiry.watchFailed(earliestDeadline(again))
     return again.length
   }

@@ -37,7 +37,7 @@ export function mongoPlantStore (options: MongoPlantStoreOptions): PlantStore {
   if ('collection' in options) return createStore(options.collection)
   if ('db' in options) return createStore(options.db.collection('plants'))
   if ('client' in options) return createStore(databaseOf(options.client).collection('plants'))
-  if (typeof options?.url !== 'string') throw new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')
+  if (typeof options.url !== 'string') throw new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')
   const client: MongoDriverClient = connectionTo(options.url, options.storeTimeout ?? 10_000)
   return createStore(databaseOf(client, options.url).collection('plants'), client)
 }

@@ -13,9 +13,17 @@ export interface PlantDocument {
   tag?: string
 }
 
+interface WriteError {
+  index: number
+  code: number
+  errmsg: string
+  /** The index of a duplicate key. */
+  keyPattern?: object
+}
+
 /** The response to `insert`, https://www.mongodb.com/docs/manual/reference/command/insert/#output */
 interface InsertReply {
-  writeErrors?: { index: number, code: number, errmsg: string }[]
+  writeErrors?: WriteError[]
   writeConcernError?: { code: number, errmsg: string }
 }
 
@@ -160,7 +168,7 @@ export class MongoWriter implements StoreWriter {
     const duplicates = new Map<number, NewPlant>()
     for (const error of writeErrors ?? []) {
       const plant = plants[error.index]
-      if (plant !== undefined && error.code === DUPLICATE_KEY) duplicates.set(error.index, plant)
+      if (plant !== undefined && isDuplicateId(error)) duplicates.set(error.index, plant)
       else results[error.index] = failureOf(error)
     }
     if (duplicates.size > 0) await this.#compare(duplicates, results, signal)
@@ -213,7 +221,13 @@ function documentOf ({ id, name, tag }: NewPlant): PlantDocument {
   return tag === undefined ? { _id: id, name } : { _id: id, name, tag }
 }
 
-function failureOf (error: { code: number, errmsg: string }): CreateFailure {
+/** Also of a server that does not name the index. */
+function isDuplicateId ({ code, keyPattern }: WriteError): boolean {
+  return code === DUPLICATE_KEY && (keyPattern === undefined || '_id' in keyPattern)
+}
+
+function failureOf (error: WriteError): CreateFailure {
+  if (error.code === DUPLICATE_KEY) return new PlantNotStored('MongoDB: another unique index of the collection refuses it', { permanent: true })
   const reason = `MongoDB: write error ${describe(error)}`
   return REFUSALS.has(error.code) ? new PlantNotStored(reason, { permanent: true }) : new PlantPerhapsStored(reason)
 }

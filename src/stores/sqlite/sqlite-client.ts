@@ -39,6 +39,7 @@ export class SqliteClient implements StoreWriter {
   /** The last answer of a thread that is exiting or has exited; undefined once another may be started. */
   #lastAnswer: FailedAnswer | undefined
   #exitedAt = 0
+  #closed = false
   #exit: Promise<void> | undefined
 
   constructor (
@@ -75,6 +76,7 @@ export class SqliteClient implements StoreWriter {
   }
 
   async close (): Promise<void> {
+    this.#closed = true
     this.#thread?.postMessage({ kind: 'close' } satisfies SqliteRequest)
     await this.#exit
   }
@@ -88,6 +90,7 @@ export class SqliteClient implements StoreWriter {
       await this.#exit
       this.#lastAnswer = undefined
     }
+    if (this.#closed && this.#thread === undefined) return failed('the store is closed', false)
     try {
       this.#thread ??= this.#start()
     } catch (error) {

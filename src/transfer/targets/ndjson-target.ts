@@ -20,6 +20,8 @@ export function ndjsonTarget (output: Writable, name: string, tally: Tally, sign
 
   return {
     async write ({ plants }) {
+      // After an error there is no 'drain'.
+      check()
       const lines = plants.map(formatPlantLine).join('')
       // An error or an abort also stops the wait.
       if (!output.write(lines)) await once(output, 'drain', { signal }).catch(() => {})

@@ -36,7 +36,7 @@ export function storeTarget (store: PlantStore, tally: Tally, signal: AbortSigna
       if (outcome === 'stored') tally.copied++
       else if (outcome === 'same') tally.alreadyThere++
       else tally.inConflict(page.conflict(index))
-      if (failed.length > 0 && fault === undefined) nameFailed()
+      if (failed.length > 0 && fault === undefined && !signal.aborted) nameFailed()
     } catch (reason) {
       if (!(reason instanceof PlantNotStored || reason instanceof PlantPerhapsStored)) {
         fault ??= reason

@@ -91,6 +91,18 @@ t.test('a refused plant, or one that fails while others are stored, is not a fau
   await t.resolves(store.ready())
 })
 
+t.test('a store that is closed while it opens stays closed, even if opening fails', async t => {
+  let fail = (_error: Error): void => {}
+  const { writer } = checkedStore()
+  const opening = Object.assign(writer, { open: () => new Promise<void>((_resolve, reject) => { fail = reject }) })
+  const store = new BatchedPlantStore(opening)
+  const opened = store.open()
+  await store.close()
+  fail(new Error('no'))
+  await t.rejects(opened, { message: 'no' })
+  await t.rejects(store.ready(), { message: 'the store is closed' })
+})
+
 t.test('a store opens once, and stays closed', async t => {
   const { store, writer } = checkedStore()
   t.equal(await store.open(), true)

@@ -38,6 +38,20 @@ t.test('while a large batch is in flight, few requests wait, many are sent, and 
   t.strictSame(sizes(), [100, 50, 400])
 })
 
+t.test('a batch that hangs delays later requests by 0.1 s at most', async t => {
+  const { clock, writer, created } = sharedWrites(16)
+  await created(numbers(100))
+  await created([201])
+  await clock.pass(99)
+  t.equal(writer.batches.length, 1, 'it waits for the batch')
+  await clock.pass(1)
+  t.strictSame(writer.ids.at(-1), [201])
+  await clock.pass(60)
+  await created([202])
+  await clock.pass(100)
+  t.strictSame(writer.ids.at(-1), [202])
+})
+
 t.test('a settled request no longer counts as outstanding', async t => {
   const { writer, created, answered } = sharedWrites(2)
   await created(numbers(100))
@@ -250,6 +264,7 @@ t.test('close rejects the requests held back while the store is failing', async 
   await writes.close()
   await clock.turns()
   t.match([...outcomes.values()], [PlantNotStored, PlantNotStored, PlantNotStored])
+  t.match(outcomes.get(3), { message: 'the store was closed before it could be sent' })
   t.strictSame(writer.ids, [[1], [2]])
   t.equal(clock.next, undefined)
 })

@@ -247,6 +247,14 @@ t.test('a refusal is final, and nothing is stored', async t => {
   }
 })
 
+t.test('a plant that another unique index refuses is not stored, immediately', async t => {
+  const { mongo, store } = await setUp(t)
+  mongo.on('insert', writeErrors({ at: [0], code: 11000, message: `dup key: { name: "${FICUS.name}" }` }), { times: 100 })
+  const error = await failure(store, 60_000)
+  t.type(error, PlantNotStored)
+  t.match(error, { permanent: true, message: 'MongoDB: another unique index of the collection refuses it' })
+})
+
 t.test('the other plants of a batch are stored if one fails', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', writeErrors({ at: [1], code: 121, message: 'no' }))

@@ -210,6 +210,19 @@ t.test('close lets the thread complete earlier requests, and waits for its exit'
   t.ok(isClosed)
 })
 
+t.test('after close, a check that waits for the exit of a thread does not start another', async t => {
+  const scripted = scriptedClient()
+  const first = scripted.client.check(false)
+  scripted.thread.answer(UNUSABLE)
+  await t.rejects(first, StoreUnusable)
+  const second = scripted.client.check(false)
+  const closed = scripted.client.close()
+  scripted.thread.exit()
+  await closed
+  await t.rejects(second, { message: 'SQLite: the store is closed' })
+  t.equal(scripted.threads.length, 1)
+})
+
 t.test('close does not start a thread if there is none', async t => {
   const scripted = scriptedClient()
   await t.resolves(scripted.client.close())

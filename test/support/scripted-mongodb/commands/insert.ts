@@ -3,6 +3,8 @@ import { CommandError, type Failure } from '../command-error.js'
 import { acknowledge } from './acknowledge.js'
 import type { Command } from './command.js'
 
+const DUPLICATE_KEY = 11000
+
 type Context = Parameters<Command>[0]
 
 /** Stores documents, each id once. */
@@ -32,13 +34,14 @@ function store ({ request: { body, database, documents }, member, overrides }: C
 }
 
 function failed (index: number, { code, message = 'scripted' }: Failure): Document {
-  return { index, code, errmsg: message }
+  // A scripted duplicate is that of another unique index.
+  return { index, code, errmsg: message, ...(code === DUPLICATE_KEY && { keyPattern: { name: 1 } }) }
 }
 
 function duplicate (index: number, namespace: string, { _id }: Document): Document {
   return {
     index,
-    code: 11000,
+    code: DUPLICATE_KEY,
     errmsg: `E11000 duplicate key error collection: ${namespace} index: _id_ dup key: { _id: ${_id} }`,
     keyPattern: { _id: 1 },
     keyValue: { _id }
