@@ -15,6 +15,8 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
   writeFileSync(text, 'no PEM\n')
   const one = makeCertificate(folder, 'one')
   const other = makeCertificate(folder, 'other')
+  const damaged = join(folder, 'damaged')
+  writeFileSync(damaged, one.pem + other.pem.slice(0, 300))
   const wrong: [RegExp, NodeJS.ProcessEnv][] = [
     [/^PORT is "80x": it must be a port, an integer from 0 to 65535; unset, it is 3000$/, { PORT: '80x' }],
     [/^HOST is empty: it must be /, { HOST: '' }],
