@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import type { Server } from 'node:http'
 import closeWithGrace from 'close-with-grace'
-import type { Configuration } from '../config/configuration.js'
+import type { Configuration, Credentials } from '../config/configuration.js'
 import { formatError } from '../format-error.js'
 import { shutdownTimeoutMs } from '../http/drain.js'
 import { createLogger } from '../logging/logger.js'
@@ -15,6 +15,8 @@ const DISCONNECT_TIMEOUT_MS = 2_500
 /** Runs the service as one of the processes that share the port, controlled by the primary process. */
 export function runWorker (): void {
   let running: RunningService | undefined
+  /** Reloaded during startup. */
+  let reloaded: Credentials | undefined
   let metrics: ServiceMetrics | undefined
   let shutdown = (): void => process.exit(0)
   let isLast = false
@@ -24,6 +26,7 @@ export function runWorker (): void {
     metrics = await createMetrics(configuration)
     try {
       running = await startService({ configuration, log, metrics, sharedPort: { closesLast, closed: () => { send({ kind: 'portClosed' }) } } })
+      if (reloaded !== undefined) running.reload(reloaded)
     } catch (error) {
       await send({ kind: 'unusable', message: formatError(error) })
       process.exit(1)
@@ -53,8 +56,10 @@ export function runWorker (): void {
 
   process.on('message', async (message: ToWorker) => {
     if (message.kind === 'start') await start(message.configuration)
-    else if (message.kind === 'reload') running?.reload(message.credentials)
-    else if (message.kind === 'shutdown') {
+    else if (message.kind === 'reload') {
+      reloaded = message.credentials
+      running?.reload(reloaded)
+    } else if (message.kind === 'shutdown') {
       isLast = message.isLast
       shutdown()
     } else report(async () => ({ kind: 'metrics', requestId: message.requestId, data: await metrics?.data() ?? [] }))

@@ -6,7 +6,8 @@ import t from 'tap'
 import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
 import { askEveryWorker } from '../../support/process/ask-every-worker.js'
 import { certificateFiles, makeCertificate, type Certificate } from '../../support/process/make-certificate.js'
-import { startService, testFolder } from '../../support/process/program.js'
+import { heldStart } from '../../support/process/held-start.js'
+import { childrenOf, startService, testFolder } from '../../support/process/program.js'
 
 const OLD = 'the-old-access-token'
 const KEPT = 'the-kept-access-token'
@@ -40,7 +41,25 @@ t.test('SIGHUP under load: all workers accept new tokens and refuse removed ones
   t.notMatch(service.stdout, OLD)
 })
 
-t.test('SIGHUP loads a new certificate; one that does not match the key changes nothing', async t => {
+t.test('SIGHUP also reaches a worker that is still starting', async t => {
+  const folder = testFolder(t)
+  const file = join(folder, 'tokens')
+  writeFileSync(file, OLD)
+  const start = heldStart(folder)
+  const service = await startService(t, { ACCESS_TOKENS_FILE: file, WORKERS: '2', REQUEST_ID_HEADER: 'x-request-id' }, start)
+  start.hold()
+  process.kill(childrenOf(service.pid)[0] as number, 'SIGKILL')
+  await start.isHeld()
+  writeFileSync(file, NEW)
+  service.child.kill('SIGHUP')
+  await service.logged('SIGHUP: access tokens and certificate reloaded')
+  start.release()
+  await service.logged('a worker was replaced')
+  await askEveryWorker(service.address, { bearer: OLD, status: 401 })
+  await askEveryWorker(service.address, { bearer: NEW, status: 200 })
+})
+
+t.test('SIGHUP loads a new certificate; one that does not match the key or has a damaged chain changes nothing', async t => {
   const folder = testFolder(t)
   const { use, ...files } = certificateFiles(folder)
   const [first, second, third] = ['first', 'second', 'third'].map(name => makeCertificate(folder, name)) as [Certificate, Certificate, Certificate]

@@ -1,0 +1,28 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { until } from '../until.js'
+
+/** Holds one process of a service during its startup: the next one that loads `app.js`. */
+export function heldStart (folder: string) {
+  const [next, held] = [join(folder, 'hold-next'), join(folder, 'held')]
+  const hook = `
+    import { existsSync, renameSync } from 'node:fs'
+    import { setTimeout as sleep } from 'node:timers/promises'
+    export async function load (url, context, next) {
+      if (url.endsWith('/service/app.js')) {
+        // Only one process can rename the file.
+        try { renameSync(${JSON.stringify(next)}, ${JSON.stringify(held)}) } catch { return next(url, context) }
+        while (existsSync(${JSON.stringify(held)})) await sleep(20)
+      }
+      return next(url, context)
+    }`
+  const dataUrl = (source: string): string => `data:text/javascript,${encodeURIComponent(source)}`
+  const preload = ['--import', dataUrl(`import { register } from 'node:module'; register(${JSON.stringify(dataUrl(hook))})`)]
+  return {
+    /** Arguments of Node. */
+    preload,
+    hold: () => { writeFileSync(next, '') },
+    isHeld: async () => until(() => existsSync(held)),
+    release: () => { rmSync(held) }
+  }
+}
