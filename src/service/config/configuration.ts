@@ -68,7 +68,7 @@ export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
   if (isSocketPath(HOST)) {
     if (Buffer.byteLength(HOST) > SOCKET_PATH_BYTES) throw new ConfigurationError(`HOST is a path of ${Buffer.byteLength(HOST)} bytes: the path of a Unix socket must have ${SOCKET_PATH_BYTES} bytes or fewer`)
   } else if (METRICS_PORT !== undefined && METRICS_PORT === PORT && PORT !== 0) {
-    throw new ConfigurationError(`METRICS_PORT is ${METRICS_PORT}, which PORT is too: it must be another port`)
+    throw new ConfigurationError(`METRICS_PORT and PORT are both ${PORT}: METRICS_PORT must be a different port`)
   }
   if (TRUST_PROXY !== undefined) trustedProxies(TRUST_PROXY)
   if (REQUEST_ID_HEADER !== undefined && reservedHeaders.test(REQUEST_ID_HEADER)) {

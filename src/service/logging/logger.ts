@@ -8,8 +8,9 @@ const FLUSH_MS = 100
 
 /**
  * Makes the logger: JSON lines, or readable lines on a terminal. A write per line would cost a third of a request, so
- * with an access log several lines share one. Each write is less than 4,096 bytes, which a pipe takes atomically
- * (POSIX, PIPE_BUF): lines of several processes do not mix. Buffered lines are written when the process exits.
+ * with an access log several lines share one. A write of at most 4,096 bytes is atomic on a pipe (POSIX, PIPE_BUF), so
+ * lines of several processes do not mix. Only a single line may be longer, for example that of a request with a URL of
+ * up to 16 KiB. Buffered lines are written when the process exits.
  */
 export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }): Promise<Logger> {
   // Writing other output, such as the first screen, may also fail.

@@ -43,13 +43,14 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     [/^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/, { REQUEST_ID_HEADER: 'Authorization' }],
     [/^WORKERS is "0": it must be a number of processes, an integer from 1 to 256/, { WORKERS: '0' }],
     [/^METRICS_PORT is "70000": it must be a port, an integer from 0 to 65535$/, { METRICS_PORT: '70000' }],
-    [/^METRICS_PORT is 4000, which PORT is too: it must be another port$/, { METRICS_PORT: '4000', PORT: '4000' }],
+    [/^METRICS_PORT and PORT are both 4000: METRICS_PORT must be a different port$/, { METRICS_PORT: '4000', PORT: '4000' }],
     [/^DOCS is "on": it must be true or false$/, { DOCS: 'on' }],
     [/^TLS_KEY_FILE is not set: /, { TLS_CERT_FILE: one.cert }],
     [/^TLS_CERT_FILE is not set: /, { TLS_KEY_FILE: one.key }],
     [/^TLS_CERT_FILE is ".*", which cannot be read \(ENOENT\)/, { TLS_CERT_FILE: join(folder, 'none'), TLS_KEY_FILE: one.key }],
     [/^TLS_CERT_FILE names a file without a certificate/, { TLS_CERT_FILE: text, TLS_KEY_FILE: one.key }],
     [/^TLS_KEY_FILE names a file without a private key/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: text }],
+    [/^TLS_CERT_FILE .*\(ERR_OSSL_\w+\): it must be PEM, the certificate first, then its complete chain$/, { TLS_CERT_FILE: damaged, TLS_KEY_FILE: one.key }],
     [/^TLS_KEY_FILE names a key of another certificate/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: other.key }],
     [/^ACCESS_TOKENS is not set: with NODE_ENV=production/, { NODE_ENV: 'production' }]
   ]
