@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
-import { Server as NetServer } from 'node:net'
+import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { lingerOnClose } from '../../http/body/unread-body.js'
 import type { Configuration } from '../config/configuration.js'
 
 /** Milliseconds during which new connections are still accepted, while /health/ready is 503. */
@@ -75,12 +76,22 @@ class Gate {
   #held: (() => void)[] | undefined
   #pending = 0
   #lastArrival = performance.now()
+  /** Connections that are closed by the response to a request already received. */
+  readonly #closing = new WeakSet<Socket>()
 
   constructor (servers: readonly Server[]) {
     for (const server of servers) {
       const handlers = server.listeners('request')
       server.removeAllListeners('request')
       server.on('request', (request, response) => {
+        const { socket } = request
+        if (this.#closing.has(socket)) {
+          // It would get no response, so it is not executed (RFC 9112, section 9.6). Its client may send all of it
+          // before it reads the last response.
+          lingerOnClose(socket)
+          return
+        }
+        this.#closing.add(socket)
         response.setHeader('connection', 'close')
         this.#lastArrival = performance.now()
         const pass = (): void => {

@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { drain } from '../../src/service/http/drain.js'
+import type { PlantStore } from '../../src/stores/plant-store.js'
+import { listen, RawConnection } from '../support/http/raw-connection.js'
+import { buildService, TOKEN } from '../support/http/service.js'
+
+t.jobs = 4
+
+/** A create request; the name makes it longer. */
+function create (id: number, name = 'ivy'): string {
+  const body = JSON.stringify({ id, name })
+  return ['POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', `Content-Length: ${body.length}`, '', body].join('\r\n')
+}
+
+/** A service with an idle connection, on a store that records ids, and stores nothing until `release` is called. */
+async function serve (t: Test) {
+  const ids: bigint[] = []
+  let release = (): void => {}
+  const released = new Promise<void>(resolve => { release = resolve })
+  const store: PlantStore = {
+    async create ({ id }) {
+      ids.push(id)
+      await released
+      return 'stored'
+    }
+  }
+  const { app } = await buildService(t, store)
+  const port = await listen(app)
+  t.teardown(() => app.server.closeAllConnections())
+  await RawConnection.open(t, port)
+  const executed = async (count: number): Promise<void> => {
+    while (ids.length < count) await sleep(5)
+  }
+  return { app, port, ids, release, executed }
+}
+
+/** Whether the server is closed long before a shutdown is forced. */
+async function isDrained ({ server }: FastifyInstance): Promise<boolean> {
+  return await Promise.race([drain([server]).then(() => true), sleep(5_000, false, { ref: false })])
+}
+
+t.test('during shutdown the first response closes its connection: a request pipelined behind it is not executed', async t => {
+  const { app, port, ids, release } = await serve(t)
+  release()
+  const connection = await RawConnection.open(t, port)
+  const drained = isDrained(app)
+  connection.write(create(1) + create(2) + create(3))
+  t.match(await connection.answer(), { status: 200, headers: { connection: 'close' } })
+  await connection.closed()
+  t.strictSame(connection.answers, [])
+  t.ok(await drained)
+  t.strictSame(ids, [1n])
+})
+
+t.test('a client that sends a long pipelined request before it reads gets the response to the first', async t => {
+  const { app, port, ids, release } = await serve(t)
+  release()
+  const connection = await RawConnection.open(t, port)
+  const drained = isDrained(app)
+  connection.socket.pause()
+  await new Promise<void>(resolve => { connection.socket.write(create(1) + create(2, 'x'.repeat(5_000_000)), () => resolve()) })
+  connection.socket.resume()
+  t.equal((await connection.answer()).status, 200)
+  t.ok(await drained)
+  t.strictSame(ids, [1n])
+})
+
+t.test('a request that is pending when the shutdown begins gets its response, and so does the next on its connection', async t => {
+  const { app, port, ids, release, executed } = await serve(t)
+  const connection = await RawConnection.open(t, port)
+  connection.write(create(1))
+  await executed(1)
+  const drained = isDrained(app)
+  connection.write(create(2) + create(3))
+  await executed(2)
+  release()
+  t.match(await connection.answer(), { status: 200, body: '{"name":"ivy"}' })
+  t.match(await connection.answer(), { status: 200, headers: { connection: 'close' } })
+  await connection.closed()
+  t.strictSame(connection.answers, [])
+  t.ok(await drained)
+  t.strictSame(ids, [1n, 2n])
+})
