@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Tokens } from '../http/authentication.js'
 import { endConnection, leaveBodyUnread, refuseUpgrade } from '../http/body/unread-body.js'
 import { ApiError } from '../http/errors/error-codes.js'
@@ -9,6 +9,7 @@ import { plantStore } from '../plugin.js'
 import type { PlantStore } from '../stores/plant-store.js'
 import type { Configuration } from './config/configuration.js'
 import { trustedProxies } from './config/trusted-proxies.js'
+import { errorResponses } from './http/error-responses.js'
 import { healthRoutes, type Health } from './http/health-routes.js'
 import { createHttpServer } from './http/http-server.js'
 import { protocolError } from './http/protocol-errors.js'
@@ -61,8 +62,8 @@ export async function createApp (
     clientErrorHandler: () => {},
     frameworkErrors: (error, request, reply) => {
       if (error.code !== 'FST_ERR_BAD_URL') return sendError(new ApiError('pathUnknown'), request, reply)
-      // Hooks must also run for a path that cannot be decoded.
-      request.raw.url = request.url.replaceAll('%', '%25')
+      // Hooks must also run for a path that cannot be decoded and for an absolute URL that is not valid.
+      request.raw.url = request.url.replace(/^(?!\/)/, '/').replaceAll('%', '%25')
       app.routing(request.raw, reply.raw)
     }
   })
@@ -73,19 +74,10 @@ export async function createApp (
     })
   }
   app.addHook('onRequest', (request, reply, done) => { done(refusal(request.raw, reply.raw, health)) })
-  app.addHook('onError', (request, _reply, _error, done) => {
-    request.log = log.child({ reqId: request.id })
-    done()
-  })
   if (configuration.ACCESS_LOG) app.addHook('onResponse', accessLine(log))
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
-  app.setErrorHandler((error: FastifyError, request, reply) => {
-    if (error instanceof ApiError) return sendError(error, request, reply)
-    // Fastify also refuses media types and methods on unknown paths.
-    sendError(request.is404 ? missingRoute(request, reply) : new ApiError('internal', undefined, error), request, reply)
-  })
-  app.setNotFoundHandler((request, reply) => { sendError(missingRoute(request, reply), request, reply) })
-  descriptionRoutes(app, { docs: configuration.DOCS === true })
+  errorResponses(app, log)
+  descriptionRoutes(app, { docs: configuration.DOCS === true, ids, log })
   await app.register(healthRoutes, { health })
   await app.register(plantStore, {
     store,
@@ -107,11 +99,4 @@ function refusal (request: IncomingMessage, response: ServerResponse, health: He
   if (error !== undefined) endConnection(request, response)
   if (error !== undefined || !health.overloaded || request.method !== 'POST') return error
   return new ApiError('notStored', 'The service is overloaded; the plant is not stored: retry later')
-}
-
-/** 405 on the path of plants, else 404. */
-function missingRoute (request: FastifyRequest, reply: FastifyReply): ApiError {
-  if (decodeURI(request.url.split('?', 1)[0] ?? '') !== '/plants') return new ApiError('pathUnknown')
-  reply.header('allow', 'POST')
-  return new ApiError('methodNotAllowed')
 }

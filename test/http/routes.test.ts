@@ -1,4 +1,5 @@
 import t from 'tap'
+import { exchange, listen } from '../support/http/raw-connection.js'
 import { answersError, answersPlant, buildService, create as send } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
@@ -50,6 +51,22 @@ t.test('another method on /plants is 405, 40501, with Allow', async t => {
   t.equal(head.statusCode, 405)
   t.equal(head.headers.allow, 'POST')
   answersError(t, await app.inject({ method: 'PUT', url: '/plants', payload: 'x', headers: { 'content-type': 'text/plain' } }), 40501, /only POST/, 'with a body')
+})
+
+t.test('a fragment or an absolute URL as the request target changes neither 404 nor 405, and an invalid one is 404', async t => {
+  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
+  const port = await listen(app)
+  const targets = {
+    40401: ['/foo#%ff', '/foo#/plants', 'http://h/foo', 'http://h', 'http://h?/plants', 'http://h/%ff', 'http://h/plants#x', 'http://h:99999/plants', 'x://h/%ff'],
+    40501: ['/plants#x', '/plants#%ff', 'http://h/plants', 'HTTPS://h:1/plants?x=http://h/']
+  }
+  for (const [error, paths] of Object.entries(targets)) {
+    for (const path of paths) {
+      const { answers } = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`)
+      const headers = { 'x-request-id': /^[\w-]{12}-\w+$/, ...(error === '40501' && { allow: 'POST' }) }
+      t.match(answers, [{ status: Number(error.slice(0, 3)), headers, body: `{"error":${error},` }], path)
+    }
+  }
 })
 
 t.test('POST /plants is also found with a query or percent-encoded characters', async t => {

@@ -1,5 +1,7 @@
 import t from 'tap'
+import { answersError, buildService } from '../support/http/service.js'
 import { startService } from '../support/process/program.js'
+import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
 t.test('the API page is off in production by default, and with DOCS=false', async t => {
   const inProduction = await startService(t, { NODE_ENV: 'production' })
@@ -10,4 +12,25 @@ t.test('the API page is off in production by default, and with DOCS=false', asyn
   const off = await startService(t, { DOCS: 'false' })
   t.equal((await fetch(`${off.address}/docs`)).status, 404)
   t.equal((await fetch(`${off.address}/openapi.json`)).status, 200)
+})
+
+t.test('below /docs, an unknown path is 404, 40401, with an X-Request-Id', async t => {
+  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
+  const message = /^There is nothing at this path/
+  for (const path of ['/docs/nothing', '/docs/static/nothing', '/docs/static/%00', '/docs/static/..%2fx']) {
+    const response = await app.inject(path)
+    answersError(t, response, 40401, message, path)
+    t.match(response.headers['x-request-id'], /^[\w-]{12}-\w+$/, path)
+  }
+  t.equal((await app.inject('/docs/static/swagger-ui.css')).statusCode, 200)
+})
+
+t.test('a fault of the API description is 500, 50001, and is logged with its request id', async t => {
+  const { app, log } = await buildService(t, forgetfulStore())
+  // JSON has no BigInt.
+  const schema: object = { description: 1n }
+  app.get('/x', { schema }, () => '')
+  const response = await app.inject('/openapi.json')
+  answersError(t, response, 50001, /^The service failed/)
+  t.match(log.map(line => JSON.parse(line)), [{ level: 50, reqId: response.headers['x-request-id'], statusCode: 500, err: { type: 'TypeError' } }])
 })

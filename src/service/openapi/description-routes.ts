@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Route } from './openapi.js'
+import type { DescribingOptions, Route } from './openapi.js'
 
 /**
  * `GET /openapi.json` and, with `docs`, `GET /docs`: they describe every route that is registered after them. The
  * modules they need (a hundred files) are loaded on the first request.
  */
-export function descriptionRoutes (app: FastifyInstance, { docs }: { docs: boolean }): void {
+export function descriptionRoutes (app: FastifyInstance, options: DescribingOptions): void {
   const routes: Route[] = []
   let description: Promise<FastifyInstance> | undefined
 
   async function describe (request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    description ??= import('./openapi.js').then(({ describing }) => describing(routes, { docs }))
+    description ??= import('./openapi.js').then(({ describing }) => describing(routes, options))
     const { routing } = await description.catch((error: unknown) => {
       // The next request tries again.
       description = undefined
@@ -20,7 +20,7 @@ export function descriptionRoutes (app: FastifyInstance, { docs }: { docs: boole
     routing(request.raw, reply.raw)
   }
 
-  for (const url of ['/openapi.json', ...docs ? ['/docs', '/docs/*'] : []]) app.get(url, describe)
+  for (const url of ['/openapi.json', ...options.docs ? ['/docs', '/docs/*'] : []]) app.get(url, describe)
   app.addHook('onRoute', ({ method, url, schema }) => {
     if (method !== 'HEAD' && schema !== undefined) routes.push({ method, url, schema })
   })

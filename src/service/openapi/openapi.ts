@@ -1,18 +1,29 @@
 import swagger from '@fastify/swagger'
-import fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
-import { errorCodes } from '../../http/errors/error-codes.js'
+import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, type RouteOptions } from 'fastify'
+import { ApiError, errorCodes } from '../../http/errors/error-codes.js'
 import { createPlantSchema, ErrorSchema } from '../../http/schemas/create-plant-schema.js'
+import { errorResponses } from '../http/error-responses.js'
+import type { RequestIds } from '../http/request-ids.js'
 import { version } from '../version.js'
 
 export type Route = Pick<RouteOptions, 'method' | 'url'> & { schema: object }
+
+export interface DescribingOptions {
+  docs: boolean
+  ids: RequestIds
+  log: FastifyBaseLogger
+}
 
 /**
  * Makes an app that serves `GET /openapi.json`, generated from the schemas that validate, and with `docs` a page to
  * read and try them at `/docs`. It does not serve the routes themselves.
  */
-export async function describing (routes: readonly Route[], { docs }: { docs: boolean }): Promise<FastifyInstance> {
+export async function describing (
+  routes: readonly Route[], { docs, ids, log }: DescribingOptions
+): Promise<FastifyInstance> {
   // Nothing is validated or serialized here, so no compiler is needed.
-  const app = fastify().setValidatorCompiler(() => () => true).setSerializerCompiler(() => () => '')
+  const app = fastify({ genReqId: ids.assign }).setValidatorCompiler(() => () => true).setSerializerCompiler(() => () => '')
+  errorResponses(app, log)
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -33,11 +44,17 @@ export async function describing (routes: readonly Route[], { docs }: { docs: bo
     transformObject: object => completed(JSON.stringify('openapiObject' in object ? object.openapiObject : object))
   })
   if (docs) {
-    await app.register(import('@fastify/swagger-ui'), {
-      routePrefix: '/docs',
-      staticCSP: true,
-      uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null, syntaxHighlight: false },
-      theme: { title: 'plant-store' }
+    await app.register(async page => {
+      page.setErrorHandler((error: FastifyError) => {
+        // @fastify/static refuses, for example, a path with a NUL character.
+        throw Number(error.statusCode) < 500 ? new ApiError('pathUnknown') : error
+      })
+      await page.register(import('@fastify/swagger-ui'), {
+        routePrefix: '/docs',
+        staticCSP: true,
+        uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null, syntaxHighlight: false },
+        theme: { title: 'plant-store' }
+      })
     })
   }
   for (const { method, url, schema } of routes) {
