@@ -17,8 +17,13 @@ interface WriteError {
   index: number
   code: number
   errmsg: string
-  /** The index of a duplicate key. */
+  /** The index of a duplicate key; not every server names it. */
   keyPattern?: object
+}
+
+interface Duplicate {
+  plant: NewPlant
+  error: WriteError
 }
 
 /** The response to `insert`, https://www.mongodb.com/docs/manual/reference/command/insert/#output */
@@ -165,10 +170,10 @@ export class MongoWriter implements StoreWriter {
     if (writeErrors === undefined && writeConcernError === undefined) return plants.map(() => 'stored')
     const open = writeConcernError && new PlantPerhapsStored(`MongoDB: write concern error ${describe(writeConcernError)}`)
     const results: WriteResult[] = plants.map(() => open ?? 'stored')
-    const duplicates = new Map<number, NewPlant>()
+    const duplicates = new Map<number, Duplicate>()
     for (const error of writeErrors ?? []) {
       const plant = plants[error.index]
-      if (plant !== undefined && isDuplicateId(error)) duplicates.set(error.index, plant)
+      if (plant !== undefined && error.code === DUPLICATE_KEY) duplicates.set(error.index, { plant, error })
       else results[error.index] = failureOf(error)
     }
     if (duplicates.size > 0) await this.#compare(duplicates, results, signal)
@@ -180,11 +185,11 @@ export class MongoWriter implements StoreWriter {
    * rolled back: its outcome is open.
    */
   async #compare (
-    duplicates: ReadonlyMap<number, NewPlant>, results: WriteResult[], signal: AbortSignal
+    duplicates: ReadonlyMap<number, Duplicate>, results: WriteResult[], signal: AbortSignal
   ): Promise<void> {
     let found: Map<string, object>
     try {
-      const ids = [...duplicates.values()].map(({ id }) => id)
+      const ids = [...duplicates.values()].map(({ plant }) => plant.id)
       const documents = await this.#plants.find({ _id: { $in: ids } }, {
         readPreference: 'primary',
         readConcern: 'majority',
@@ -197,9 +202,10 @@ export class MongoWriter implements StoreWriter {
       for (const index of duplicates.keys()) results[index] = open
       return
     }
-    for (const [index, { id, name, tag }] of duplicates) {
+    for (const [index, { plant: { id, name, tag }, error: { keyPattern = { _id: 1 } } }] of duplicates) {
       const document = found.get(String(id))
-      if (document === undefined) results[index] = new PlantPerhapsStored('MongoDB: a plant with this id is there, but not on the majority yet')
+      if (document === undefined && !('_id' in keyPattern)) results[index] = new PlantNotStored('MongoDB: another unique index of the collection refuses it', { permanent: true })
+      else if (document === undefined) results[index] = new PlantPerhapsStored('MongoDB: a plant with this id is there, but not on the majority yet')
       else results[index] = Reflect.get(document, 'name') === name && Reflect.get(document, 'tag') === tag ? 'same' : 'taken'
     }
   }
@@ -221,13 +227,7 @@ function documentOf ({ id, name, tag }: NewPlant): PlantDocument {
   return tag === undefined ? { _id: id, name } : { _id: id, name, tag }
 }
 
-/** Also of a server that does not name the index. */
-function isDuplicateId ({ code, keyPattern }: WriteError): boolean {
-  return code === DUPLICATE_KEY && (keyPattern === undefined || '_id' in keyPattern)
-}
-
 function failureOf (error: WriteError): CreateFailure {
-  if (error.code === DUPLICATE_KEY) return new PlantNotStored('MongoDB: another unique index of the collection refuses it', { permanent: true })
   const reason = `MongoDB: write error ${describe(error)}`
   return REFUSALS.has(error.code) ? new PlantNotStored(reason, { permanent: true }) : new PlantPerhapsStored(reason)
 }
