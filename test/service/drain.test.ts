@@ -1,10 +1,16 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connect } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import type { Configuration } from '../../src/service/config/configuration.js'
+import { readTlsPair } from '../../src/service/config/tls-pair.js'
 import { drain } from '../../src/service/http/drain.js'
 import type { PlantStore } from '../../src/stores/plant-store.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
 import { buildService, TOKEN } from '../support/http/service.js'
+import { makeCertificate } from '../support/process/make-certificate.js'
+import { testFolder } from '../support/process/program.js'
 
 t.jobs = 4
 
@@ -14,8 +20,11 @@ function create (id: number, name = 'ivy'): string {
   return ['POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', `Content-Length: ${body.length}`, '', body].join('\r\n')
 }
 
-/** A service with an idle connection, on a store that records ids, and stores nothing until `release` is called. */
-async function serve (t: Test) {
+/**
+ * A service with a connection on which nothing is sent, on a store that records ids, and stores nothing until `release`
+ * is called.
+ */
+async function serve (t: Test, configuration: Partial<Configuration> = {}) {
   const ids: bigint[] = []
   let release = (): void => {}
   const released = new Promise<void>(resolve => { release = resolve })
@@ -26,7 +35,7 @@ async function serve (t: Test) {
       return 'stored'
     }
   }
-  const { app } = await buildService(t, store)
+  const { app } = await buildService(t, store, configuration)
   const port = await listen(app)
   t.teardown(() => app.server.closeAllConnections())
   await RawConnection.open(t, port)
@@ -82,4 +91,13 @@ t.test('a request that is pending when the shutdown begins gets its response, an
   t.strictSame(connection.answers, [])
   t.ok(await drained)
   t.strictSame(ids, [1n, 2n])
+})
+
+t.test('with TLS the shutdown does not wait for a connection without a handshake, nor for an idle one', async t => {
+  const { cert, key, pem } = makeCertificate(testFolder(t), 'a')
+  const { app, port } = await serve(t, { tls: readTlsPair(cert, key) })
+  const idle = connect({ port, ca: pem })
+  t.teardown(() => { idle.destroy() })
+  await once(idle, 'secureConnect')
+  t.ok(await isDrained(app))
 })

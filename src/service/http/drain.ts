@@ -3,6 +3,7 @@ import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { lingerOnClose } from '../../http/body/unread-body.js'
 import type { Configuration } from '../config/configuration.js'
+import { closeConnections } from './connections.js'
 
 /** Milliseconds during which new connections are still accepted, while /health/ready is 503. */
 const NOTICE_MS = 300
@@ -53,7 +54,7 @@ export async function drain (servers: readonly Server[], sharedPort?: SharedPort
     // A request that arrived while the process waited for the processor is read only now.
     await turn()
     // Connections still open have no request pending, or never sent one.
-    if (gate.isQuiet(QUIET_MS)) for (const server of servers) server.closeAllConnections()
+    if (gate.isQuiet(QUIET_MS)) servers.forEach(closeConnections)
   }
 }
 

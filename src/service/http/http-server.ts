@@ -8,6 +8,7 @@ import { ApiError, type ErrorName } from '../../http/errors/error-codes.js'
 import { errorHeaders } from '../../http/errors/error-handler.js'
 import { ErrorBody, serialize } from '../../http/schemas/serialization.js'
 import type { TlsPair } from '../config/tls-pair.js'
+import { trackConnections } from './connections.js'
 import type { RequestIds } from './request-ids.js'
 
 // A slow client is disconnected: headers after 10 s, the whole request after 20 s.
@@ -45,6 +46,7 @@ export function createHttpServer (handler: RequestListener, options: HttpServerO
     request.once('resume', () => { if (!response.headersSent) response.writeContinue() })
     server.emit('request', request, response)
   })
+  trackConnections(server)
   return server.on('clientError', (fault, socket: Socket) => { refuse(fault, socket, options) })
 }
 
