@@ -1,6 +1,8 @@
 import { once } from 'node:events'
+import net from 'node:net'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connect } from 'node:tls'
+import tls from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import type { Configuration } from '../../src/service/config/configuration.js'
@@ -93,10 +95,58 @@ t.test('a request that is pending when the shutdown begins gets its response, an
   t.strictSame(ids, [1n, 2n])
 })
 
+for (const scheme of ['http', 'https']) {
+  t.test(`a slow store: requests that are pending when the shutdown begins get their responses, over ${scheme}`, async t => {
+    const { cert, key, pem } = makeCertificate(testFolder(t), 'a')
+    const { app, port, release, executed } = await serve(t, scheme === 'https' ? { tls: readTlsPair(cert, key) } : {})
+    const client = scheme === 'https' ? tls.connect({ port, ca: pem }) : net.connect({ port })
+    t.teardown(() => { client.destroy() })
+    client.write(create(1))
+    const received = text(client)
+    await executed(1)
+    const drained = isDrained(app)
+    await sleep(2_500)
+    release()
+    t.match(await received, /^HTTP\/1\.1 200 /)
+    t.ok(await drained)
+  })
+}
+
+t.test('the shutdown does not wait for pipelined requests whose client has disconnected', async t => {
+  const { app, port, release, executed } = await serve(t)
+  const connection = await RawConnection.open(t, port)
+  connection.write(create(1))
+  await executed(1)
+  const drained = isDrained(app)
+  connection.write(create(2))
+  await executed(2)
+  connection.socket.destroy()
+  await sleep(50)
+  release()
+  t.ok(await drained)
+})
+
+t.test('the shutdown neither waits for a held request whose client has disconnected, nor executes it', async t => {
+  const { app, port, ids, release, executed } = await serve(t)
+  const [pending, held] = [await RawConnection.open(t, port), await RawConnection.open(t, port)]
+  const drained = isDrained(app)
+  pending.write(create(1))
+  await executed(1)
+  await sleep(600)
+  held.write(create(2))
+  await sleep(100)
+  held.socket.destroy()
+  await sleep(100)
+  release()
+  t.equal((await pending.answer()).status, 200)
+  t.ok(await drained)
+  t.strictSame(ids, [1n])
+})
+
 t.test('with TLS the shutdown does not wait for a connection without a handshake, nor for an idle one', async t => {
   const { cert, key, pem } = makeCertificate(testFolder(t), 'a')
   const { app, port } = await serve(t, { tls: readTlsPair(cert, key) })
-  const idle = connect({ port, ca: pem })
+  const idle = tls.connect({ port, ca: pem })
   t.teardown(() => { idle.destroy() })
   await once(idle, 'secureConnect')
   t.ok(await isDrained(app))

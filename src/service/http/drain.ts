@@ -1,9 +1,9 @@
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { lingerOnClose } from '../../http/body/unread-body.js'
 import type { Configuration } from '../config/configuration.js'
-import { closeConnections } from './connections.js'
+import { closeConnections, pendingResponses } from './connections.js'
 
 /** Milliseconds during which new connections are still accepted, while /health/ready is 503. */
 const NOTICE_MS = 300
@@ -74,13 +74,14 @@ async function quiet (gate: Gate): Promise<void> {
 
 /** Passes on or holds the requests of servers during their shutdown. */
 class Gate {
-  #held: (() => void)[] | undefined
-  #pending = 0
+  readonly #servers: readonly Server[]
+  #held: Map<ServerResponse, () => void> | undefined
   #lastArrival = performance.now()
   /** Connections that are closed by the response to a request already received. */
   readonly #closing = new WeakSet<Socket>()
 
   constructor (servers: readonly Server[]) {
+    this.#servers = servers
     for (const server of servers) {
       const handlers = server.listeners('request')
       server.removeAllListeners('request')
@@ -96,29 +97,30 @@ class Gate {
         response.setHeader('connection', 'close')
         this.#lastArrival = performance.now()
         const pass = (): void => {
-          this.#pending++
-          response.on('close', () => { this.#pending-- })
           for (const handler of handlers) handler.call(server, request, response)
         }
         if (this.#held === undefined) pass()
-        else this.#held.push(pass)
+        else this.#held.set(response, pass)
       })
       server.on('connection', () => { this.#lastArrival = performance.now() })
     }
   }
 
   hold (): void {
-    this.#held = []
+    this.#held = new Map()
   }
 
   release (): void {
-    const held = this.#held ?? []
+    const held = this.#held
     this.#held = undefined
-    for (const pass of held) pass()
+    held?.forEach(pass => { pass() })
   }
 
   /** Whether no request is pending except the held ones, and none arrived for this many milliseconds. */
   isQuiet (ms: number): boolean {
-    return this.#pending === 0 && performance.now() - this.#lastArrival > ms
+    // Not counted by events: requests may have come before the gate, and Node emits none for a pipelined request whose
+    // client disconnects before its turn.
+    return performance.now() - this.#lastArrival > ms &&
+      this.#servers.flatMap(pendingResponses).every(response => this.#held?.has(response))
   }
 }

@@ -1,4 +1,4 @@
-import http, { STATUS_CODES, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import http, { STATUS_CODES, type RequestListener, type Server } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
@@ -8,7 +8,7 @@ import { ApiError, type ErrorName } from '../../http/errors/error-codes.js'
 import { errorHeaders } from '../../http/errors/error-handler.js'
 import { ErrorBody, serialize } from '../../http/schemas/serialization.js'
 import type { TlsPair } from '../config/tls-pair.js'
-import { trackConnections } from './connections.js'
+import { trackConnections, type HttpSocket } from './connections.js'
 import type { RequestIds } from './request-ids.js'
 
 // A slow client is disconnected: headers after 10 s, the whole request after 20 s.
@@ -64,9 +64,6 @@ const connectionErrors: Readonly<Record<string, ErrorName>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'requestTimeout',
   HPE_HEADER_OVERFLOW: 'headersTooLarge'
 }
-
-/** The socket of an HTTP connection. Node has no public property for the response that is next on it. */
-type HttpSocket = Socket & { _httpMessage?: ServerResponse | null }
 
 /** Responds in the Error shape to what Node's parser refuses, for which there is no request, only the socket. */
 function refuse (fault: Error & { code?: string }, socket: HttpSocket, options: HttpServerOptions): void {
