@@ -17,14 +17,18 @@ const MOST_MISSED = 15
 /**
  * Runs the service in WORKERS processes that share the port. This process reads the configuration and the files, and
  * sends them to the workers, so that all have the same, including one that is started later.
+ * @param onFork called with the service before all workers are ready: the first of them may serve already
  * @throws {WorkerUnusable} if a worker cannot start; the others are killed
  */
-export async function startWorkers (configuration: Configuration, log: FastifyBaseLogger): Promise<RunningService> {
+export async function startWorkers (
+  configuration: Configuration, log: FastifyBaseLogger, onFork: (service: RunningService) => void
+): Promise<RunningService> {
   const { HOST, PORT, METRICS_PORT } = configuration
   const metrics = METRICS_PORT === undefined ? undefined : new (await import('./workers-metrics.js')).WorkersMetrics()
   // A free port is chosen once, so that a worker that is started later listens on the same one.
   const port = PORT === 0 && !isSocketPath(HOST) ? await freePort(HOST) : PORT
   const workers = new Workers({ ...configuration, PORT: port }, log, metrics)
+  onFork(workers)
   await workers.start()
   return workers
 }
@@ -47,6 +51,8 @@ class Workers implements RunningService {
   readonly #metrics: WorkersMetrics | undefined
   #configuration: Configuration
   #isShuttingDown = false
+  /** The last worker to listen, chosen at shutdown. */
+  #last: Worker | undefined
   #uncleanExits = 0
 
   constructor (configuration: Configuration, log: FastifyBaseLogger, metrics: WorkersMetrics | undefined) {
@@ -67,6 +73,8 @@ class Workers implements RunningService {
       const [address = ''] = await Promise.all(this.#slots.map(slot => this.#fork(slot)))
       this.address = address
     } catch (error) {
+      // In a shutdown, the workers that are starting exit, and the others finish their requests.
+      if (this.#isShuttingDown) return
       this.#stopRestarts()
       this.kill()
       throw error
@@ -81,8 +89,7 @@ class Workers implements RunningService {
   async shutdown (): Promise<void> {
     this.#stopRestarts()
     const exits = this.#workers().map(worker => once(worker, 'exit'))
-    const last = this.#slots.find(({ readyAt }) => readyAt !== undefined)?.worker
-    for (const worker of this.#workers()) send(worker, { kind: 'shutdown', isLast: worker === last })
+    for (const slot of this.#slots) this.#sendShutdown(slot)
     await Promise.all(exits)
     if (this.#uncleanExits > 0) throw new Error(`${this.#uncleanExits} workers did not shut down cleanly`)
   }
@@ -125,9 +132,13 @@ class Workers implements RunningService {
           slot.missedHeartbeats = 0
           this.#metrics?.receive(worker, message)
         } else if (message.kind === 'online') {
-          send(worker, { kind: 'start', configuration: this.#configuration })
+          // Messages sent earlier are lost.
+          if (this.#isShuttingDown) this.#sendShutdown(slot)
+          else send(worker, { kind: 'start', configuration: this.#configuration })
         } else if (message.kind === 'ready') {
           slot.readyAt = performance.now()
+          // It was ready before the message of the shutdown reached it, so it may have to be the last one.
+          if (this.#isShuttingDown) this.#sendShutdown(slot)
           resolve(message.address)
         } else if (message.kind === 'unusable') {
           failure = message.message
@@ -144,7 +155,8 @@ class Workers implements RunningService {
         if (worker.process.pid === undefined) exited(error.message)
       })
       worker.on('exit', (code, signal) => {
-        if (this.#isShuttingDown && code !== 0) this.#uncleanExits++
+        // A worker that is not ready has no requests.
+        if (this.#isShuttingDown && slot.readyAt !== undefined && code !== 0) this.#uncleanExits++
         exited(signal ?? `code ${code}`)
       })
     })
@@ -161,6 +173,12 @@ class Workers implements RunningService {
     this.#fork(slot).then(
       () => { this.#log.info({ worker: slot.worker?.process.pid }, 'a worker was replaced') },
       (error: Error) => { this.#replace(slot, 'the new worker did not start', { reason: error.message }) })
+  }
+
+  #sendShutdown ({ worker, readyAt }: Slot): void {
+    if (worker === undefined) return
+    if (readyAt !== undefined) this.#last ??= worker
+    send(worker, { kind: 'shutdown', isLast: worker === this.#last })
   }
 
   #stopRestarts (): void {

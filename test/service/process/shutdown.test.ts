@@ -3,7 +3,9 @@ import t from 'tap'
 import { shutdownTimeoutMs } from '../../../src/service/http/drain.js'
 import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
 import { RawConnection } from '../../support/http/raw-connection.js'
-import { startService, token } from '../../support/process/program.js'
+import { heldStart } from '../../support/process/held-start.js'
+import { closedPort } from '../../support/process/lasting-port.js'
+import { childrenOf, launch, startService, testFolder, token } from '../../support/process/program.js'
 
 for (const WORKERS of ['1', '2']) {
   t.test(`SIGTERM under load cuts off no request, with WORKERS=${WORKERS}`, async t => {
@@ -55,6 +57,34 @@ for (const WORKERS of ['1', '2']) {
     const { code } = await service.ended
     t.equal(code, 1)
     t.ok(performance.now() - start < 10_000)
+  })
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`${signal} while a worker is starting is a clean stop, and cuts off no request to another one`, async t => {
+    for (const module of ['/cluster/worker.js', '/service/app.js']) {
+      const folder = testFolder(t)
+      const start = heldStart(folder, module)
+      const port = await closedPort()
+      start.hold()
+      const service = launch(t, { PORT: String(port), DATA_DIR: folder, ACCESS_TOKENS: token, WORKERS: '2' }, start)
+      await start.isHeld()
+      const open = async (): Promise<RawConnection> =>
+        RawConnection.open(t, port).catch(async () => sleep(20).then(open))
+      const connection = await open()
+      connection.write('POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${token}`, 'Content-Type: application/json', 'Content-Length: 19', 'Expect: 100-continue', '', '')
+      t.equal((await connection.answer()).status, 100, 'a worker has received the request')
+      // A terminal sends SIGINT to all processes.
+      for (const pid of signal === 'SIGINT' ? childrenOf(service.pid) : []) process.kill(pid, signal)
+      service.child.kill(signal)
+      await service.logged(`${signal}: finishing pending requests`)
+      start.release()
+      connection.write('{"id":1,"name":"x"}')
+      t.equal((await connection.answer()).status, 200)
+      t.match(await service.ended, { code: 0, stderr: '' })
+      t.match(service.log.at(-1), { msg: 'stopped' })
+      t.notMatch(service.stdout, 'ready at')
+    }
   })
 }
 

@@ -2,14 +2,17 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../until.js'
 
-/** Holds one process of a service during its startup: the next one that loads `app.js`. */
-export function heldStart (folder: string) {
+/**
+ * Holds one process of a service during its startup: the next one that loads a module.
+ * @param module the end of its URL; by default it is loaded when the store opens
+ */
+export function heldStart (folder: string, module = '/service/app.js') {
   const [next, held] = [join(folder, 'hold-next'), join(folder, 'held')]
   const hook = `
     import { existsSync, renameSync } from 'node:fs'
     import { setTimeout as sleep } from 'node:timers/promises'
     export async function load (url, context, next) {
-      if (url.endsWith('/service/app.js')) {
+      if (url.endsWith(${JSON.stringify(module)})) {
         // Only one process can rename the file.
         try { renameSync(${JSON.stringify(next)}, ${JSON.stringify(held)}) } catch { return next(url, context) }
         while (existsSync(${JSON.stringify(held)})) await sleep(20)
