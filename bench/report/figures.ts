@@ -25,11 +25,12 @@ export function groups ({ measurements, mongodb }: Results): Map<string, Measure
 /** Names the MongoDB that was measured. The version that compatible servers report is MongoDB's, not their own. */
 export function mongoName (mongodb: Results['mongodb']): string {
   if (mongodb === undefined) return 'MongoDB scripted in memory, nothing is durable'
-  const { version, process: program, ferretdb } = mongodb.buildInfo
-  const isMongo = ferretdb === undefined && (program === undefined || program === 'mongod' || program === 'mongos')
+  const { version, process: program, ferretdb, ferretdbVersion } = mongodb.buildInfo
+  const isFerret = ferretdb !== undefined || ferretdbVersion !== undefined
+  const isMongo = !isFerret && (program === undefined || program === 'mongod' || program === 'mongos')
   const at = /^(127\.|localhost|\[?::1)/.test(mongodb.address) ? ', on the same machine' : ` at ${mongodb.address}`
   if (isMongo) return `MongoDB ${String(version)}${at}`
-  return `MongoDB: ${ferretdb === undefined ? String(program) : 'FerretDB'}, a compatible server,${at.replace(',', '')}; durability not checked`
+  return `MongoDB: ${isFerret ? 'FerretDB' : String(program)}, a compatible server,${at.replace(',', '')}; durability not checked`
 }
 
 export const labelOf = ({ spec }: Measurement): string => contender(spec.server).label

@@ -84,7 +84,7 @@ t.test('a scripted MongoDB is never shown as durable', async t => {
   t.match(summary(results), [/^Durable on SQLite, 64 connections: 40,000 .*10\.0 .* times Fastify with one .*, 0\.80 .* times Fastify with group commit/, /^Durable on SQLite, 1 connection: 2,000 .*0\.67/,
     /^Processor time per response: 40\.0 µs, 30\.0/, /^p99 latency at 4,000 \/ 16,000 requests\/s: plant-store, SQLite: 2\.50 ms \/ 2\.50 ms; .*: cannot keep up \/ not tried/, /^Plants that share a commit.*3\.2 at 4/, /nothing durable/])
   t.match(summary(named).at(-1), /^MongoDB 8\.1\.2 at db:27017: 20,000 requests\/s/)
-  for (const [more, name] of [[{ ferretdb: { version: 'v2' } }, 'FerretDB'], [{ process: 'nx_27017' }, 'nx_27017']] as const) {
+  for (const [more, name] of [[{ ferretdb: { version: 'v2' } }, 'FerretDB'], [{ ferretdbVersion: 'v1.24.0' }, 'FerretDB'], [{ process: 'nx_27017' }, 'nx_27017']] as const) {
     const other: Results = { ...results, mongodb: { address: 'db:27017', buildInfo: { version: '7.0.0', ...more } } }
     const known = `MongoDB: ${name}, a compatible server, at db:27017; durability not checked`
     t.match(header(other), `${known}: {"version":"7.0.0"`)
