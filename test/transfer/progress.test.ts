@@ -42,6 +42,10 @@ t.test('on a terminal progress is redrawn at most ten times a second, and other 
   output.text = ''
   progress.line('line 7: bad')
   t.equal(output.text, '\r\x1b[Kline 7: bad\n')
+  output.text = ''
+  progress.clear()
+  progress.clear()
+  t.equal(output.text, '\r\x1b[K', 'the bar is cleared once')
 })
 
 t.test('to a pipe a line is written every five seconds, and one at the end', async t => {

@@ -62,6 +62,7 @@ t.test('a plant given up by an interruption is not reported as invalid, even if 
     create: () => new Promise(resolve => { pending.push(resolve) }),
     close: async () => {
       pending[0]?.(Promise.reject(new PlantNotStored('it was closed')))
+      await new Promise(resolve => setImmediate(resolve))
       pending[1]?.('stored')
     }
   })
