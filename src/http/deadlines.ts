@@ -1,4 +1,4 @@
-import { systemClock, type Clock, type Timer } from '../clock.js'
+import type { Clock, Timer } from '../clock.js'
 
 /** An entry of `Deadlines`. */
 export interface Waiter {
@@ -20,7 +20,7 @@ export class Deadlines {
   #last: Waiter | undefined
   #timer: Timer | undefined
 
-  constructor (clock: Clock = systemClock) {
+  constructor (clock: Clock) {
     this.#clock = clock
   }
 

@@ -12,18 +12,13 @@ export function formatPlantLine ({ id, name, tag }: NewPlant): string {
 
 /** Parses a line as `POST /plants` parses its body; returns the plant, or why it is not a plant. */
 export function parsePlantLine (line: Buffer): NewPlant | string {
-  let result
   try {
-    result = validatePlant(parseBody(line))
+    const result = validatePlant(parseBody(line))
+    if ('error' in result) throw result.error
+    const { id, name, tag } = result.value
+    return tag === undefined ? { id, name } : { id, name, tag }
   } catch (error) {
-    if (error instanceof ApiError) return ofLine(error)
-    throw error
+    if (!(error instanceof ApiError)) throw error
+    return error.message.replace('The body', 'it')
   }
-  if ('error' in result) return ofLine(result.error)
-  const { id, name, tag } = result.value
-  return tag === undefined ? { id, name } : { id, name, tag }
-}
-
-function ofLine ({ message }: ApiError): string {
-  return message.replace('The body', 'it')
 }

@@ -76,12 +76,3 @@ t.test('a waiter added while another expires does not start a second timer', asy
   await clock.pass(11)
   t.strictSame(expired, ['second'])
 })
-
-t.test('the default is the system clock', async t => {
-  const deadlines = new Deadlines()
-  const deadline = performance.now() + 5
-  await new Promise<void>(resolve => {
-    deadlines.add({ deadline, expire: resolve, previous: undefined, next: undefined })
-  })
-  t.ok(performance.now() >= deadline)
-})

@@ -14,16 +14,11 @@ export function errorHandler (parent: ErrorHandler): ErrorHandler {
   return function handleError (error, request, reply) {
     // Rethrown, a value that is not an Error would be sent as a response with status 200.
     if (!(error instanceof Error)) return parent(error, request, reply)
-    sendError(asApiError(error), request, reply)
+    // Fastify refuses a malformed media type before it calls any parser.
+    const own = error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new ApiError('mediaTypeUnsupported') : error
+    if (!(own instanceof ApiError)) throw error
+    sendError(own, request, reply)
   }
-}
-
-/** @throws {FastifyError} the error itself if it is not one of the plugin's */
-function asApiError (error: FastifyError): ApiError {
-  if (error instanceof ApiError) return error
-  // Fastify refuses a malformed media type before it calls any parser.
-  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new ApiError('mediaTypeUnsupported')
-  throw error
 }
 
 /** Sends a non-2xx response, and logs it if its status is 500 or more. The log never contains a token or a body. */

@@ -11,7 +11,7 @@ export function accessLine (log: FastifyBaseLogger): onResponseHookHandler {
     log.info({
       reqId,
       method,
-      url: pathOf(url),
+      url: url.split('?', 1)[0],
       statusCode: reply.statusCode,
       responseTime: Number(reply.elapsedTime.toFixed(3)),
       remoteAddress: request.ip ?? 'unix',
@@ -19,9 +19,4 @@ export function accessLine (log: FastifyBaseLogger): onResponseHookHandler {
     }, 'request')
     done()
   }
-}
-
-function pathOf (url: string): string {
-  const query = url.indexOf('?')
-  return query === -1 ? url : url.slice(0, query)
 }

@@ -35,8 +35,7 @@ export class BatchedPlantStore implements PlantStore {
   #failure: CreateFailure | undefined
   #failedAt = 0
 
-  /** @param random as `Math.random` */
-  constructor (writer: StoreWriter, clock: Clock = systemClock, random?: () => number) {
+  constructor (writer: StoreWriter, clock: Clock = systemClock, random: () => number = Math.random) {
     this.#writer = writer
     this.#clock = clock
     this.#writes = new SharedWrites({ maxInFlight: writer.maxInFlight, write: this.#write }, clock, random)

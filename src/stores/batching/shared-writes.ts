@@ -1,4 +1,4 @@
-import { systemClock, type Clock, type Timer } from '../../clock.js'
+import type { Clock, Timer } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant } from '../plant-store.js'
 import { BatchSizer } from './batch-sizer.js'
@@ -44,7 +44,7 @@ export class SharedWrites {
   #idle: (() => void)[] = []
 
   /** @param random as `Math.random` */
-  constructor (writer: BatchWriter, clock: Clock = systemClock, random: () => number = Math.random) {
+  constructor (writer: BatchWriter, clock: Clock, random: () => number) {
     this.#writer = writer
     this.#clock = clock
     this.#retries = new Retries(clock, random, {

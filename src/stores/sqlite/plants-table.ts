@@ -10,13 +10,6 @@ export const LOCK_WAIT_MS = 250
 /** To sleep by `Atomics.wait`: nothing notifies it. */
 const NEVER = new Int32Array(new SharedArrayBuffer(4))
 
-interface OpenOptions {
-  /** Whether this process had the file open before: then it is not created. */
-  wasOpen?: boolean
-  /** How long to wait for another program's lock. */
-  lockWaitMs?: number
-}
-
 /** The plants in an SQLite database. Every call blocks the thread. */
 export class SqlitePlantsTable {
   readonly #path: string
@@ -44,11 +37,13 @@ export class SqlitePlantsTable {
 
   /**
    * Opens the file, or creates it with its folders.
+   * @param options.wasOpen whether this process had the file open before: then it is not created
+   * @param options.lockWaitMs how long to wait for another program's lock
    * @throws {StoreUnusable} if it must not be written
    * @throws {SqliteFailure} if it was open before and is missing, or if it is replaced meanwhile
    */
   static open (
-    Database: DatabaseClass, path: string, { wasOpen = false, lockWaitMs = LOCK_WAIT_MS }: OpenOptions = {}
+    Database: DatabaseClass, path: string, { wasOpen = false, lockWaitMs = LOCK_WAIT_MS } = {}
   ): SqlitePlantsTable {
     const found = identityOf(path)
     if (found === undefined && wasOpen) throw displacement(path, 'missing')

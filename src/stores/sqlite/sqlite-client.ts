@@ -20,7 +20,6 @@ export interface DatabaseThread {
   on (event: 'message', listener: (answer: SqliteAnswer) => void): unknown
   on (event: 'error', listener: (error: Error) => void): unknown
   on (event: 'exit', listener: (code: number) => void): unknown
-  once (event: 'exit', listener: (code: number) => void): unknown
 }
 
 /** @param wasOpen whether an earlier thread has had the file open */
@@ -105,7 +104,10 @@ export class SqliteClient implements StoreWriter {
     let message = 'the database thread exited'
     thread.on('message', (answer: SqliteAnswer) => {
       if (answer.kind === 'done') this.#wasOpen = true
-      else if (answer.ends) this.#expectExit(answer)
+      else if (answer.ends) {
+        this.#lastAnswer = answer
+        this.#exitedAt = this.#clock.now()
+      }
       this.#pending.shift()?.(answer)
     })
     thread.on('error', error => { message += `: ${error.message}` })
@@ -121,11 +123,6 @@ export class SqliteClient implements StoreWriter {
       })
     })
     return thread
-  }
-
-  #expectExit (answer: FailedAnswer): void {
-    this.#lastAnswer = answer
-    this.#exitedAt = this.#clock.now()
   }
 }
 

@@ -3,20 +3,15 @@ import { messageOf } from '../../error-message.js'
 /** The failure of a transaction, or of opening the database. */
 export class SqliteFailure extends Error {
   /** Whether its plants may have been stored. */
-  readonly perhapsStored: boolean
+  readonly perhapsStored: boolean = false
   /** Whether retrying soon would fail for the same reason. */
-  readonly permanent: boolean
+  readonly permanent: boolean = false
   /** Whether the connection is unusable, so that the file has to be opened again. */
-  readonly reopen: boolean
+  readonly reopen: boolean = false
 
-  constructor (
-    message: string,
-    { perhapsStored = false, permanent = false, reopen = false }: Partial<Omit<SqliteFailure, keyof Error>> = {}
-  ) {
+  constructor (message: string, consequences: Partial<Omit<SqliteFailure, keyof Error>> = {}) {
     super(message)
-    this.perhapsStored = perhapsStored
-    this.permanent = permanent
-    this.reopen = reopen
+    Object.assign(this, consequences)
   }
 }
 

@@ -1,6 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t from 'tap'
-import { SharedWrites } from '../../../src/stores/batching/shared-writes.js'
 import { PlantNotStored } from '../../../src/stores/plant-store.js'
 import { notStored, numbers, sharedWrites } from '../../support/stores/fake-writer.js'
 
@@ -298,10 +297,4 @@ t.test('the diagnostics channels report the start and the completion of each bat
     { name: names[0], plants: 1, milliseconds: undefined, retries: 0 },
     { name: names[1], plants: 1, milliseconds: 0, retries: 1 }
   ])
-})
-
-t.test('the system clock is the default', async t => {
-  const writes = new SharedWrites({ maxInFlight: 1, write: async plants => plants.map(() => 'stored' as const) })
-  t.equal(await writes.create({ id: 1n, name: 'fern' }, performance.now() + 5_000), 'stored')
-  await writes.close()
 })

@@ -18,24 +18,13 @@ export class TerminationGuard {
 
   /** Called by the guarded thread: runs a task, unless the thread is about to be terminated. */
   work (task: () => void): void {
-    if (!this.begin()) return
-    try {
-      task()
-    } finally {
-      this.end()
-    }
-  }
-
-  begin (): boolean {
     Atomics.store(this.#state, WORKING, 1)
-    if (Atomics.load(this.#state, STOP) === 0) return true
-    this.end()
-    return false
-  }
-
-  end (): void {
-    Atomics.store(this.#state, WORKING, 0)
-    Atomics.notify(this.#state, WORKING)
+    try {
+      if (Atomics.load(this.#state, STOP) === 0) task()
+    } finally {
+      Atomics.store(this.#state, WORKING, 0)
+      Atomics.notify(this.#state, WORKING)
+    }
   }
 
   /** Called by another thread: blocks until the current task is done; no other task starts. */
