@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
-import { mongoPlantStore, sqlitePlantStore } from '../../src/index.js'
-import type { CreateOutcome, PlantStore } from '../../src/stores/plant-store.js'
+import {
+  mongoPlantStore, PlantNotStored, PlantPerhapsStored, sqlitePlantStore, type CreateOutcome, type PlantStore
+} from '../../src/index.js'
 import type { Cue } from '../support/scripted-mongodb/cue.js'
 import {
   answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, delay,
@@ -21,7 +21,7 @@ import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 
 /** With few ids and two names, sequences often retry a plant, or create another one with its id. */
 const IDS = 4
-export const STORE_TIMEOUT = 250
+const STORE_TIMEOUT = 250
 
 /** One step of a sequence: create requests are sent without waiting, a fault starts, or time passes. */
 type Step<Fault> = { create: { id: number, name: string }[] } | { fault: Fault } | { wait: number }
@@ -64,9 +64,8 @@ async function play<Fault> (stage: Stage<Fault>, steps: readonly Step<Fault>[]):
     const created = stage.store.create({ id: BigInt(plant.id), name: plant.name }, began + timeoutMs)
     const outcome = await created.catch((error: Error) => {
       reason = error.message
-      // By name, because a compiled store has its own classes.
-      if (error.name === 'PlantNotStored') return 'not stored' as const
-      if (error.name === 'PlantPerhapsStored') return 'uncertain' as const
+      if (error instanceof PlantNotStored) return 'not stored' as const
+      if (error instanceof PlantPerhapsStored) return 'uncertain' as const
       throw error
     })
     return { ...plant, outcome, reason }
@@ -177,12 +176,10 @@ const anyReplicaSetFault: fc.Arbitrary<MongoFault> = fc.oneof(
 )
 
 /** A scripted MongoDB, and a store on it, for one sequence. */
-async function mongoStage (
-  mongo: ScriptedMongo, as: Kind, createStore: (url: string) => PlantStore
-): Promise<Stage<MongoFault>> {
+async function mongoStage (mongo: ScriptedMongo, as: Kind): Promise<Stage<MongoFault>> {
   // Many servers and clients share this process, whose own delays must not look like faults.
   const limits = 'connectTimeoutMS=5000&serverSelectionTimeoutMS=100&waitQueueTimeoutMS=100&socketTimeoutMS=100&heartbeatFrequencyMS=500'
-  const store = createStore(`${mongo.url}${mongo.url.includes('?') ? '&' : '?'}${limits}`)
+  const store = mongoPlantStore({ url: `${mongo.url}${mongo.url.includes('?') ? '&' : '?'}${limits}`, storeTimeout: STORE_TIMEOUT })
   return {
     store,
     begin: fault => { fault.begin(mongo) },
@@ -220,10 +217,10 @@ const anySqliteFault: fc.Arbitrary<SqliteFault> = fc.constantFrom<SqliteFault>(
 const sequence = new AsyncLocalStorage<{ thread?: Worker }>()
 process.on('worker', thread => { Object.assign(sequence.getStore() ?? {}, { thread }) })
 
-async function sqliteStage (storeAt: (path: string) => PlantStore): Promise<Stage<SqliteFault>> {
+async function sqliteStage (): Promise<Stage<SqliteFault>> {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-random-'))
   const path = join(folder, 'plants.db')
-  const store = storeAt(path)
+  const store = sqlitePlantStore({ path })
   await store.open?.()
   const other = openSqlite(path)
   other.exec('PRAGMA busy_timeout = 0')
@@ -292,28 +289,17 @@ function isBusy (error: unknown): boolean {
 /** In milliseconds: while turns of the event loop take longer, no further sequence is started. */
 const HIGHEST_DELAY_MS = 15
 
-export interface Options {
-  sequences: number
-  /** The number of sequences played concurrently. */
-  lanes: number
-  seed: number
-  /** The number of sequences out of 100 that are played on SQLite. */
-  sqliteShare: number
-  stores: { mongo: (url: string) => PlantStore, sqlite: (path: string) => PlantStore }
-  log: (line: string) => void
-}
-
 /**
- * Plays random sequences, and returns how many were played.
+ * Plays random sequences.
+ * @param lanes the number of sequences played concurrently
+ * @param sqliteShare the number of sequences out of 100 that are played on SQLite
  * @throws at the first contradiction, with its seed and its sequence
  */
-export async function playRandomSequences (
-  { sequences, lanes, seed, sqliteShare, stores, log }: Options
-): Promise<number> {
+async function playRandomSequences (
+  sequences: number, lanes: number, seed: number, sqliteShare: number
+): Promise<void> {
   const kinds: Kind[] = ['replica set', 'standalone', 'replica set', 'mongos']
   let next = 0
-  let played = 0
-  const began = performance.now()
   const eventLoop = monitorEventLoopDelay({ resolution: 5 })
   eventLoop.enable()
   const busy = setInterval(() => eventLoop.reset(), 500)
@@ -337,44 +323,30 @@ export async function playRandomSequences (
         }
       }
       if (onSqlite) {
-        await sequence.run({}, async () => { await run(await sqliteStage(stores.sqlite), sample(anySqliteFault)) })
+        await sequence.run({}, async () => { await run(await sqliteStage(), sample(anySqliteFault)) })
       } else {
         const mongo = await ScriptedMongo.start(undefined, { as })
-        await run(await mongoStage(mongo, as, stores.mongo), sample(as === 'replica set' ? anyReplicaSetFault : anyCue))
+        await run(await mongoStage(mongo, as), sample(as === 'replica set' ? anyReplicaSetFault : anyCue))
       }
-      if (++played % 500 === 0) log(`${played} of ${sequences} sequences, 0 contradictions, ${((performance.now() - began) / 1_000).toFixed()} s`)
     }
   }))
   clearInterval(busy)
   eventLoop.disable()
-  return played
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values } = parseArgs({
-    options: {
-      sequences: { type: 'string', default: '10000' },
-      lanes: { type: 'string', default: '24' },
-      seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
-      sqlite: { type: 'string', default: '10' }
-    }
-  })
-  const seed = Number(values.seed)
-  console.log(`seed ${seed}`)
-  const played = await playRandomSequences({
-    sequences: Number(values.sequences),
-    lanes: Number(values.lanes),
-    seed,
-    sqliteShare: Number(values.sqlite),
-    stores: {
-      mongo: url => mongoPlantStore({ url, storeTimeout: STORE_TIMEOUT }),
-      sqlite: path => sqlitePlantStore({ path })
-    },
-    log: console.log
-  }).catch((error: Error) => {
-    console.error(error.message)
-    process.exit(1)
-  })
-  console.log(`${played} sequences, 0 contradictions`)
-  process.exit()
-}
+const { values } = parseArgs({
+  options: {
+    sequences: { type: 'string', default: '10000' },
+    lanes: { type: 'string', default: '24' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
+    sqlite: { type: 'string', default: '10' }
+  }
+})
+console.log(`seed ${values.seed}`)
+const { sequences, lanes, seed, sqlite } = values
+await playRandomSequences(Number(sequences), Number(lanes), Number(seed), Number(sqlite)).catch((error: Error) => {
+  console.error(error.message)
+  process.exit(1)
+})
+console.log(`${sequences} sequences, 0 contradictions`)
+process.exit()

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
@@ -146,18 +146,6 @@ async function inProcess (t: Test, STORE_TIMEOUT: number): Promise<Service & { p
   return { ...await buildService(t, sqlitePlantStore({ path }), { STORE_TIMEOUT }), path }
 }
 
-t.test('another program holds the lock for less than STORE_TIMEOUT', async t => {
-  const { create, path, app } = await inProcess(t, 3_000)
-  const other = lockSqlite(path)
-  const answers = Promise.all([1, 2, 3].map(async id => await create({ id, name: `plant ${id}` })))
-  await sleep(700)
-  t.equal((await app.inject('/health/ready')).statusCode, 503, 'the service is not ready while the database is locked')
-  other.exec('INSERT INTO plants VALUES (2, \'plant 2\', NULL), (3, \'other\', NULL); COMMIT')
-  t.strictSame((await answers).map(({ statusCode }) => statusCode), [200, 200, 400])
-  t.equal((await app.inject('/health/ready')).statusCode, 200)
-  other.close()
-})
-
 t.test('another program holds the lock for longer than STORE_TIMEOUT: nothing is stored, and each response says so', async t => {
   const STORE_TIMEOUT = 1_500
   const { create, path } = await inProcess(t, STORE_TIMEOUT)
@@ -175,17 +163,6 @@ t.test('another program holds the lock for longer than STORE_TIMEOUT: nothing is
   other.close()
   t.equal(plantsInFile(path).size, 0)
   for (const id of ids.slice(0, 3)) t.equal((await create({ id, name: `plant ${id}` })).statusCode, 200)
-})
-
-t.test('another program holds the lock at startup', async t => {
-  const folder = testFolder(t)
-  const other = openSqlite(join(folder, 'plants.db'))
-  other.exec('BEGIN EXCLUSIVE; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)')
-  const service = await start(t, folder)
-  t.equal((await ready(service.address)).status, 503, 'the service runs, but is not ready')
-  other.exec('COMMIT')
-  other.close()
-  await recovers(t, service)
 })
 
 t.test('the database thread dies repeatedly, during batches', async t => {
@@ -296,51 +273,10 @@ for (const [what, displace] of Object.entries({
   })
 }
 
-const unusable: { name: string, make: (path: string) => void, message: RegExp }[] = [
-  {
-    name: 'a file with a damaged header',
-    make: path => {
-      createPlants(path)
-      const bytes = readFileSync(path)
-      bytes.fill(0, 0, 16)
-      writeFileSync(path, bytes)
-    },
-    message: /is damaged/
-  },
-  { name: 'a truncated database of plant-store', make: path => { createPlants(path); writeFileSync(path, readFileSync(path).subarray(0, 5_000)) }, message: /is damaged/ },
-  { name: 'a file that is not a database', make: path => writeFileSync(path, 'Dear diary, '.repeat(1_000)), message: /is damaged, or is not an SQLite database/ },
-  { name: 'a database of another program', make: path => sql(path, 'CREATE TABLE songs(title TEXT)'), message: /another program/ },
-  { name: 'a database of a newer version', make: path => sql(path, 'PRAGMA user_version = 2'), message: /newer/ },
-  { name: 'a folder instead of the file', make: path => { mkdirSync(path) }, message: /cannot be written/ }
-]
-
 function sql (path: string, commands: string): void {
   const database = openSqlite(path)
   database.exec(commands)
   database.close()
-}
-
-function createPlants (path: string): void {
-  sql(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); PRAGMA user_version = 1;
-    WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 5000) INSERT INTO plants SELECT id, 'Ficus', NULL FROM n`)
-}
-
-for (const { name, make, message } of unusable) {
-  t.test(`${name} fails startup with one line, and is not changed`, async t => {
-    const folder = testFolder(t)
-    const path = join(folder, 'plants.db')
-    make(path)
-    const isFile = name !== 'a folder instead of the file'
-    if (isFile) copyFileSync(path, `${path}.before`)
-    const program = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: folder })
-    const { code } = await program.ended
-    const { stderr, stdout } = program
-    t.equal(code, 1)
-    t.match(stderr, /^plant-store: [^\n]+\n$/, stderr)
-    t.match(stderr, message)
-    t.notMatch(stdout, /ready at/)
-    if (isFile) t.ok(readFileSync(path).equals(readFileSync(`${path}.before`)), 'the file is unchanged')
-  })
 }
 
 t.test('a folder that the user may not write to fails startup with one line', async t => {

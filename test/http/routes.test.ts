@@ -10,14 +10,6 @@ t.test('every spelling of application/json is accepted', async t => {
   ]) answersPlant(t, await create({ id: 1, name: 'x' }, { 'content-type': type }), { name: 'x' }, type)
 })
 
-t.test('a plant without a tag reaches the store without one, and unknown fields do not reach it', async t => {
-  const store = forgetfulStore()
-  const { create } = await buildService(t, store)
-  await create({ id: 1, name: 'x' })
-  await create({ id: 2, name: 'x', tag: '', height: 3 })
-  t.strictSame(store.plants.map(plant => Object.entries(plant)), [[['id', 1n], ['name', 'x']], [['id', 2n], ['name', 'x'], ['tag', '']]])
-})
-
 t.test('a body of BODY_LIMIT bytes is accepted, and one more byte is 413, 41301', async t => {
   const { create } = await buildService(t, forgetfulStore(), { BODY_LIMIT: 100 })
   const body = (length: number) => `{"id":1,"name":"${'x'.repeat(length - 18)}"}`

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { channels, type CreateMessage } from '../../src/diagnostics.js'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type PlantStore } from '../../src/stores/plant-store.js'
-import { answersError, answersPlant, buildService, TOKEN } from '../support/http/service.js'
+import { answersError, buildService, TOKEN } from '../support/http/service.js'
 
 const PLANT = { id: 1, name: 'a name that no log may contain', tag: 'a tag that no log may contain' }
 
@@ -122,39 +122,6 @@ t.test('an invalid trace id is not logged', async t => {
     `00-${TRACE}-00f067aa0ba902b7-01x`, TRACE, `00-${valid}-00f067aa0ba902b7-01`
   ]) await create(PLANT, { traceparent })
   t.strictSame(log.map(line => JSON.parse(line).traceId), [...Array(6), valid])
-})
-
-t.test('each create request has its own deadline', async t => {
-  const STORE_TIMEOUT = 1_400
-  const { store, waiting } = waitingStore()
-  const deadlines: number[] = []
-  const { create } = await buildService(t, {
-    create: (plant, deadline) => {
-      t.ok(deadline > performance.now() && deadline <= performance.now() + STORE_TIMEOUT, 'it is STORE_TIMEOUT from now')
-      deadlines.push(deadline)
-      return store.create(plant, deadline)
-    }
-  }, { STORE_TIMEOUT })
-  const expired: string[] = []
-  const expires = async (name: string, place: number): Promise<void> => {
-    const sent = performance.now()
-    t.equal((await create(PLANT)).statusCode, 504)
-    expired.push(name)
-    const deadline = deadlines[place] ?? 0
-    t.ok(deadline >= sent + STORE_TIMEOUT, 'the deadline is not before STORE_TIMEOUT has passed')
-    t.ok(performance.now() >= deadline - 1, 'the response is not sent before the deadline')
-  }
-  const first = expires('first', 0)
-  await sleep(700)
-  const second = expires('second', 1)
-  while (waiting.length < 2) await sleep(1)
-  const third = create(PLANT)
-  while (waiting.length < 3) await sleep(1)
-  waiting[2]?.resolve('stored')
-  answersPlant(t, await third, { name: PLANT.name, tag: PLANT.tag })
-  t.strictSame(expired, [], 'a response may be sent before the deadlines of earlier requests')
-  await Promise.all([first, second])
-  t.strictSame(expired, ['first', 'second'])
 })
 
 t.test('a create request beyond QUEUE_LIMIT is 503, 50301, with Retry-After, until there is room again', async t => {

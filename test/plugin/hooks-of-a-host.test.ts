@@ -195,18 +195,6 @@ t.test('a stream of a hook that fails after its body was refused changes nothing
   t.strictSame(lines, [])
 })
 
-t.test('the host\'s authentication in preHandler also applies', async t => {
-  const app = host(t)
-  app.addHook('preHandler', async (request, reply) => {
-    if (request.headers['x-jwt'] !== 'good') return reply.code(401).send({ error: 'Unauthorized' })
-  })
-  const store = memoryPlantStore()
-  await app.register(plantStore, { store, tokens })
-  t.equal((await create(app, '/plants', PLANT)).statusCode, 401)
-  t.equal(store.plants.size, 0)
-  answersPlant(t, await create(app, '/plants', PLANT, { 'x-jwt': 'good' }), { name: 'Ficus' })
-})
-
 t.test('headers set by a hook are kept, even in the response to a refused request', async t => {
   const app = host(t)
   app.addHook('onRequest', async (_request, reply) => { reply.header('set-cookie', ['a=1', 'b=2']).header('x-host', '1') })

@@ -4,13 +4,11 @@ import { join } from 'node:path'
 import bearerAuth from '@fastify/bearer-auth'
 import type { FastifyBaseLogger, FastifyPluginAsync } from 'fastify'
 import swagger from '@fastify/swagger'
-import { MongoClient } from 'mongodb'
 import t from 'tap'
-import plantStore, { errorCodes, memoryPlantStore, mongoPlantStore, PlantNotStored, PlantPerhapsStored, sqlitePlantStore, StoreUnusable, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
+import plantStore, { errorCodes, memoryPlantStore, PlantNotStored, PlantPerhapsStored, sqlitePlantStore, StoreUnusable, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
 import { answersError, answersPlant, create, TOKEN } from '../support/http/service.js'
-import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
 const failing = (): PlantStore => ({ create: async () => { throw new Error('internal detail') } })
@@ -225,18 +223,6 @@ t.test('with the embedded store, a request in flight while the host closes is st
   connection.socket.destroy()
   await closed
   t.strictSame(plantsInFile(path), new Map([[1n, { name: 'Ficus' }]]))
-})
-
-t.test('with MongoDB, the host\'s own client is used and stays open', async t => {
-  const mongo = await ScriptedMongo.start(t)
-  const client = await new MongoClient(mongo.url).connect()
-  t.teardown(() => client.close())
-  const app = host(t)
-  await app.register(plantStore, { store: mongoPlantStore({ client }), tokens })
-  answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
-  await app.close()
-  t.strictSame(mongo.majority(), new Map([[1n, { name: 'Ficus' }]]))
-  t.equal((await client.db().command({ ping: 1 })).ok, 1)
 })
 
 t.test('invalid options reject the registration with a message that says what is allowed', async t => {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import plantStore from '../../../src/index.js'
-import type { PlantStore } from '../../../src/stores/plant-store.js'
 import { host, tokens } from '../../support/http/hosts.js'
 import { exchange, listen } from '../../support/http/raw-connection.js'
 import { buildService, TOKEN } from '../../support/http/service.js'
+import { forgetfulStore } from '../../support/stores/forgetful-store.js'
 
 const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`
 const JSON_TYPE = 'Content-Type: application/json'
@@ -31,14 +31,9 @@ const refusedByService: Record<string, [status: number, sent: string]> = {
   'another method, a body in chunks': [405, request('PUT /plants', ['Host: a', CHUNKED], CHUNKS)]
 }
 
-function recorder (): { store: PlantStore, ids: bigint[] } {
-  const ids: bigint[] = []
-  return { ids, store: { create: async ({ id }) => { ids.push(id); return 'stored' } } }
-}
-
 /** Asserts that a create request in the same segment after each of them is not executed, as it gets no response. */
 async function assertNoneExecutedAfter (
-  t: Test, port: number, ids: bigint[], refused: Record<string, [number, string]>
+  t: Test, port: number, plants: unknown[], refused: Record<string, [number, string]>
 ): Promise<void> {
   for (const [name, [status, sent]] of Object.entries(refused)) {
     const { answers, closed } = await exchange(port, sent + GOOD, { expected: Infinity })
@@ -46,25 +41,25 @@ async function assertNoneExecutedAfter (
     t.equal(answers.length, 1, name)
     t.ok(closed, name)
     await sleep(5)
-    t.strictSame(ids, [], name)
+    t.strictSame(plants, [], name)
   }
 }
 
 t.test('a create request pipelined after a refusal that closes the connection is not executed', async t => {
-  const { store, ids } = recorder()
+  const store = forgetfulStore()
   const { app } = await buildService(t, store, { BODY_LIMIT: 100 })
-  await assertNoneExecutedAfter(t, await listen(app), ids, { ...refused, ...refusedByService })
+  await assertNoneExecutedAfter(t, await listen(app), store.plants, { ...refused, ...refusedByService })
 })
 
 t.test('the same holds in a host', async t => {
-  const { store, ids } = recorder()
+  const store = forgetfulStore()
   const app = host(t)
   await app.register(plantStore, { store, tokens, bodyLimit: 100 })
-  await assertNoneExecutedAfter(t, await listen(app), ids, refused)
+  await assertNoneExecutedAfter(t, await listen(app), store.plants, refused)
 })
 
 t.test('a create request pipelined after a refusal that leaves the connection open gets its response', async t => {
-  const { store, ids } = recorder()
+  const store = forgetfulStore()
   const { app } = await buildService(t, store)
   const port = await listen(app)
   t.teardown(() => app.server.closeAllConnections())
@@ -72,5 +67,5 @@ t.test('a create request pipelined after a refusal that leaves the connection op
     const { answers } = await exchange(port, sent + GOOD, { expected: 2 })
     t.match(answers.map(({ status }) => status), [/^40[01]$/, 200])
   }
-  t.strictSame(ids, [7n, 7n])
+  t.strictSame(store.plants.map(({ id }) => id), [7n, 7n])
 })

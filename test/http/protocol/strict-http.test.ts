@@ -37,6 +37,17 @@ t.test('on every path, a repeated, invalid or missing Host header is 400, 40000'
   t.strictSame(ids, [])
 })
 
+t.test('a repeated header that must be unique is refused with a message that names it', async t => {
+  const { port, ids } = await serve(t)
+  for (const [name, error, header] of [['authorization', 40101, AUTHORIZATION], ['host', 40000, 'host: elsewhere'], ['content-type', 40000, JSON_TYPE]] as const) {
+    const { answers: [answer] } = await exchange(port, create(1, header))
+    t.match(answer, { status: Math.floor(error / 100), headers: { 'content-type': 'application/json; charset=utf-8' } }, name)
+    t.strictSame(JSON.parse(answer?.body ?? ''), { error, message: `There is more than one ${name} header: send one` })
+    if (error === 40101) t.equal(answer?.headers['www-authenticate'], 'Bearer realm="plant-store", error="invalid_token", error_description="there is more than one Authorization header"')
+  }
+  t.strictSame(ids, [])
+})
+
 t.test('every valid Host is accepted', async t => {
   const { port } = await serve(t)
   for (const host of ['', 'a', 'a.example', 'A.example.', 'a_b', 'a:80', 'a:', '127.0.0.1:3000', '[::1]', '[::1]:3000', '[::ffff:127.0.0.1]', '[v1.a:b]', 'a%20b', 'xn--bcher-kva.example', '1', "!$&'()*+,;=-._~"]) {

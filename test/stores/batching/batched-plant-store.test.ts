@@ -102,13 +102,3 @@ t.test('a store that is closed while it opens stays closed, even if opening fail
   await t.rejects(opened, { message: 'no' })
   await t.rejects(store.ready(), { message: 'the store is closed' })
 })
-
-t.test('a store opens once, and stays closed', async t => {
-  const { store, writer } = checkedStore()
-  t.equal(await store.open(), true)
-  t.equal(await store.open(), false)
-  await store.close()
-  await t.rejects(store.ready(), { message: 'the store is closed' })
-  await t.rejects(store.open(), { name: 'StoreUnusable' })
-  t.strictSame(writer.checks, [])
-})

@@ -226,7 +226,7 @@ t.test('other files are refused with a remedy, and are not changed', async t => 
       message: /newer\.db has format 2, made by a newer plant-store; this one reads format 1: use the newer version$/
     },
     'newer-and-empty.db': { make: 'PRAGMA user_version = 99', message: /has format 99/ },
-    'note.db': { message: /note\.db/ }
+    'note.db': { message: /note\.db is damaged, or is not an SQLite database/ }
   }
   for (const [name, { make, message }] of Object.entries(refused)) {
     await t.test(name, async t => {
@@ -245,17 +245,19 @@ t.test('a damaged database is refused, and is not changed', async t => {
   execute(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); PRAGMA user_version = 1;
     WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 500) INSERT INTO plants SELECT id, 'Ficus', NULL FROM n`)
   const bytes = readFileSync(path)
-  bytes.fill(0xff, 100, 4096)
-  writeFileSync(path, bytes)
-  unusable(t, path, /plants\.db/)
-  t.ok(readFileSync(path).equals(bytes), 'the file is unchanged')
+  const [page, header] = [Buffer.from(bytes).fill(0xff, 100, 4096), Buffer.from(bytes).fill(0, 0, 16)]
+  for (const damaged of [page, header, bytes.subarray(0, 5_000)]) {
+    writeFileSync(path, damaged)
+    unusable(t, path, /plants\.db is damaged/)
+    t.ok(readFileSync(path).equals(damaged), 'the file is unchanged')
+  }
 })
 
 t.test('a path at which no file can exist is unusable', async t => {
   const folder = t.testdir({ file: 'x' })
   mkdirSync(join(folder, 'folder.db'))
   unusable(t, join(folder, 'file', 'plants.db'), /file/)
-  unusable(t, join(folder, 'folder.db'), /folder\.db/)
+  unusable(t, join(folder, 'folder.db'), /folder\.db cannot be written/)
 })
 
 t.test('a fault that retrying cannot fix makes the file unusable; any other fault while opening is temporary', async t => {
