@@ -37,6 +37,7 @@ export class SharedWrites {
   #plantsInFlight = 0
   #apartWentLast = false
   #turn: object | undefined
+  /** When the queue last sent a batch. */
   #sentAt = -Infinity
   #waitTimer: Timer | undefined
   #gathered = 0
@@ -157,9 +158,10 @@ export class SharedWrites {
 
   async #write (batch: Batch): Promise<void> {
     const { creates, kind } = batch
-    const started = this.#sentAt = this.#clock.now()
+    const started = this.#clock.now()
     this.#inFlight++
-    if (kind !== 'queued') this.#apartInFlight++
+    if (kind === 'queued') this.#sentAt = started
+    else this.#apartInFlight++
     this.#plantsInFlight += creates.length
     this.#sizer.sent(this.#plantsInFlight + this.#queue.length)
     const message = publishStart(creates.length)

@@ -51,6 +51,23 @@ t.test('a batch that hangs delays later requests by 0.1 s at most', async t => {
   t.strictSame(writer.ids.at(-1), [202])
 })
 
+t.test('a batch that hangs delays later requests no longer while plants that cannot be stored are sent alone', async t => {
+  const { clock, writer, create, created } = sharedWrites(16)
+  writer.respond = ids => ids.includes(1) ? notStored() : 'stored'
+  await created([1])
+  await created([2])
+  await clock.pass(1_000)
+  writer.respond = undefined
+  await created(numbers(100, 101))
+  writer.respond = () => notStored()
+  create([3])
+  for (let ms = 0; ms < 100; ms += 20) {
+    create([1], 200)
+    await clock.pass(20)
+  }
+  t.ok(writer.ids.some(ids => ids.includes(3)))
+})
+
 t.test('a settled request no longer counts as outstanding', async t => {
   const { writer, created, answered } = sharedWrites(2)
   await created(numbers(100))
