@@ -67,6 +67,16 @@ t.test('a document that is not a valid plant is reported with its id, and the ot
   t.match(stderr, /^id {"\$oid":"6b02e41628411e28e5d85aa5"}: its _id is not an integer of int64$/m)
 })
 
+t.test('options for decoding in the URL do not change what is exported', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = await MongoClient.connect(mongo.url)
+  await client.db('plant_store').collection<{ _id: bigint, name: string }>('plants').insertMany([{ _id: -(2n ** 63n), name: 'Fern' }, { _id: 1n, name: 'Ficus' }])
+  await client.close()
+  const { code, stdout, stderr } = await run(['export', '-q'], { MONGODB_URL: `${mongo.url}&raw=true&promoteValues=false` }, counted)
+  t.equal(stdout, '{"id":-9223372036854775808,"name":"Fern"}\n{"id":1,"name":"Ficus"}\n')
+  t.equal(code, 0, stderr)
+})
+
 t.test('an export exits without a message if the reader closes the pipe', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(100_000))

@@ -37,10 +37,10 @@ const DUPLICATE_KEY = 11000
 /** Permanent errors: nothing was written, and retrying does not help. */
 const REFUSALS = new Set([13 /* Unauthorized */, 18 /* AuthenticationFailed */, 121])
 /**
- * How responses are decoded: integers as numbers if they are exact, otherwise as Long. With `useBigInt64` the driver's
- * monitor would throw an uncaught error on a topology version.
+ * How responses are decoded, also if the client's own options differ: integers as numbers if they are exact, otherwise
+ * as Long. With `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
  */
-export const REPLIES = { promoteValues: true, promoteLongs: true, useBigInt64: false } as const
+export const REPLIES = { raw: false, promoteValues: true, promoteLongs: true, useBigInt64: false } as const
 /** How long before the deadline an attempt is aborted, so that its outcome can still be reported. */
 const RESPONSE_TIME_MS = 50
 /** Without a timeout, a ping whose connection closes would keep its place in the pool. */

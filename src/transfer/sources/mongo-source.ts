@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Collection, Filter, FindOptions, MongoClient } from 'mongodb'
 import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
 import { connectionFault, isServerError } from '../../stores/mongo/mongo-errors.js'
+import { REPLIES } from '../../stores/mongo/mongo-writer.js'
 import { TransferFault } from '../transfer-fault.js'
 import { DocumentsPage, type NumericId } from './documents-page.js'
 import { PAGE_PLANTS, type PlantSource } from './plant-source.js'
@@ -33,7 +34,7 @@ export async function connectMongo (url: string): Promise<PlantSource> {
   const client = connectionTo(url, RETRY_MS)
   try {
     await client.connect()
-    const documents = databaseOf(client, url).collection<PlantDocument>('plants')
+    const documents = databaseOf(client, url).collection<PlantDocument>('plants', REPLIES)
     const size = await documents.estimatedDocumentCount()
     const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, HIGHEST)
     return mongoSource(client, documents, size, highest?._id ?? LOWEST_ID)

@@ -210,9 +210,9 @@ t.test('a plant that has not reached the majority does not count as stored', asy
   t.equal(mongo.majority().size, 0)
 })
 
-t.test('the client\'s options for reading numbers make no difference', async t => {
+t.test('the client\'s options for decoding responses make no difference', async t => {
   const mongo = await ScriptedMongo.start(t)
-  const allSettings = [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }]
+  const allSettings = [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }, { raw: true }]
   for (const [place, settings] of allSettings.entries()) {
     const store = mongoPlantStore({ client: await connectClient(t, mongo, settings) })
     const plant = { id: 2n ** 60n + BigInt(place), name: 'Ficus' }
