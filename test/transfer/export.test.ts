@@ -67,6 +67,17 @@ t.test('a document that is not a valid plant is reported with its id, and the ot
   t.match(stderr, /^id {"\$oid":"6b02e41628411e28e5d85aa5"}: its _id is not an integer of int64$/m)
 })
 
+t.test('a database whose text is not UTF-8 is refused', async t => {
+  const folder = testFolder(t)
+  const database = openSqlite(join(folder, 'plants.db'))
+  database.exec("PRAGMA encoding = 'UTF-16le'; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); INSERT INTO plants VALUES (1, 'Ficus', NULL)")
+  database.close()
+  const { code, stdout, stderr } = await run(['export'], { DATA_DIR: folder }, counted)
+  t.equal(code, 1)
+  t.equal(stdout, '')
+  t.match(stderr, /^plant-store: \S+plants\.db cannot be read: its text is in UTF-16le, not in UTF-8\n$/)
+})
+
 t.test('options for decoding in the URL do not change what is exported', async t => {
   const mongo = await ScriptedMongo.start(t)
   const client = await MongoClient.connect(mongo.url)

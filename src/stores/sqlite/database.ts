@@ -115,15 +115,18 @@ function checkFormat (database: DatabaseSyncInstance, path: string, wasOpen: boo
   if (format > FORMAT) {
     throw new StoreUnusable(`${path} has format ${format}, made by a newer plant-store; this one reads format ${FORMAT}: use the newer version`)
   }
-  const { tables, columns } = database.prepare(`SELECT
+  const { encoding, tables, columns } = database.prepare(`SELECT
+    (SELECT encoding FROM pragma_encoding) AS encoding,
     (SELECT count(*) FROM sqlite_schema) AS tables,
-    (SELECT group_concat(name || ' ' || type || ' ' || pk, ', ') FROM pragma_table_info('plants')) AS columns`).get() as { tables: number, columns: string | null }
+    (SELECT group_concat(name || ' ' || type || ' ' || pk, ', ') FROM pragma_table_info('plants')) AS columns`).get() as { encoding: string, tables: number, columns: string | null }
   if (tables === 0 && wasOpen) {
     throw new StoreUnusable(`${path} was replaced by an empty file: put the database back, or restart to begin with an empty one`)
   }
   if (tables > 0 && columns !== 'id INTEGER 1, name TEXT 0, tag TEXT 0') {
     throw new StoreUnusable(`${path} is an SQLite database of another program: choose another folder`)
   }
+  // A text with a NUL is written as UTF-8 bytes.
+  if (encoding !== 'UTF-8') throw new StoreUnusable(`${path} has its text in ${encoding}, not in UTF-8: choose another folder`)
 }
 
 /** Creates a folder with its parents, and syncs their entries to disk. */

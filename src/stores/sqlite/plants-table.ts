@@ -31,8 +31,9 @@ export class SqlitePlantsTable {
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
     this.#insert = database.prepare('INSERT INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT)) ON CONFLICT(id) DO NOTHING')
-    // Compared in SQL, which does not stop at a NUL as reading the text back does.
-    this.#find = database.prepare('SELECT 1 FROM plants WHERE id = ? AND name = CAST(? AS TEXT) AND tag IS CAST(? AS TEXT)')
+    // Compared in SQL, which does not stop at a NUL as reading the text back does; and not by the columns' collation,
+    // which may ignore case in a table that another tool created.
+    this.#find = database.prepare('SELECT 1 FROM plants WHERE id = ? AND name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY')
   }
 
   /**

@@ -23,6 +23,8 @@ export async function openSqliteFile (path: string): Promise<PlantSource & { rea
   try {
     database = new DatabaseSync(path, { readOnly: true })
     database.exec('PRAGMA busy_timeout = 5000')
+    const { encoding } = database.prepare('PRAGMA encoding').get()
+    if (encoding !== 'UTF-8') throw new Error(`its text is in ${encoding}, not in UTF-8`)
     return sqliteSource(database, path)
   } catch (error) {
     database?.close()

@@ -205,6 +205,13 @@ t.test('new, identical and different plants are distinguished', async t => {
   t.strictSame([...outcomes as Uint8Array], [1, 2, 1, 2, 0, 1, 2])
 })
 
+t.test('plants that differ in case or trailing spaces are different, even if the columns\' collation ignores that', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  execute(path, 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL COLLATE NOCASE, tag TEXT COLLATE RTRIM)')
+  const outcomes = openTable(t, path).write(columns([1n, 'Ficus', 'tree'], [1n, 'Ficus', 'tree'], [1n, 'ficus', 'tree'], [1n, 'Ficus', 'tree ']))
+  t.strictSame([...outcomes as Uint8Array], [0, 1, 2, 2])
+})
+
 t.test('an empty file and a plants table without the format version are accepted', async t => {
   const folder = t.testdir({ 'empty.db': '' })
   t.equal(openTable(t, join(folder, 'empty.db')).write(FICUS), null)
@@ -224,6 +231,10 @@ t.test('other files are refused with a remedy, and are not changed', async t => 
     'newer.db': {
       make: 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); PRAGMA user_version = 2',
       message: /newer\.db has format 2, made by a newer plant-store; this one reads format 1: use the newer version$/
+    },
+    'utf-16.db': {
+      make: "PRAGMA encoding = 'UTF-16le'; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)",
+      message: /utf-16\.db has its text in UTF-16le, not in UTF-8: choose another folder$/
     },
     'newer-and-empty.db': { make: 'PRAGMA user_version = 99', message: /has format 99/ },
     'note.db': { message: /note\.db is damaged, or is not an SQLite database/ }
