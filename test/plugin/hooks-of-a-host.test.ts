@@ -330,6 +330,32 @@ t.test('the async context of a request reaches the store and every later hook, o
   t.strictSame(seen.onError?.toSorted(), [2, 3, 4])
 })
 
+t.test('a handler that the host\'s onRoute hook wraps completes when the plant is stored or refused', async t => {
+  const app = host(t)
+  const completed: string[] = []
+  app.addHook('onRoute', route => {
+    const { handler } = route
+    route.handler = async function (request, reply) {
+      try {
+        return await Reflect.apply(handler, this, [request, reply])
+      } finally {
+        completed.push('handler')
+      }
+    }
+  })
+  const store: PlantStore = {
+    async create ({ id }) {
+      await sleep(20)
+      completed.push('store')
+      return id === 1n ? 'stored' : 'taken'
+    }
+  }
+  await app.register(plantStore, { store, tokens })
+  answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
+  answersError(t, await create(app, '/plants', { ...PLANT, id: 2 }), 40004, /^Another plant/)
+  t.strictSame(completed, ['store', 'handler', 'store', 'handler'])
+})
+
 t.test('a host\'s handlerTimeout, logLevel and onRequestAbort apply', async t => {
   await t.test('handlerTimeout', async t => {
     const app = host(t, { handlerTimeout: 20 })

@@ -73,14 +73,12 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     requests.push(request)
     say?.(`create ${id} ${name}`)
     unanswered++
-    const reply = {
-      serializer: () => reply,
-      header: () => reply,
-      send: (payload: unknown) => { respond(request, payload) }
-    }
+    const reply = { serializer: () => reply, header: () => reply }
     const message = { body: { id: BigInt(id), name }, [bodyBytes]: 100 } as unknown as FastifyRequest
     keepPlant(message, reply as unknown as FastifyReply, () => {})
-    handler(message, reply as unknown as FastifyReply)
+    const answer = (payload: unknown): void => { respond(request, payload) }
+    // As Fastify does, which sends what a handler throws.
+    new Promise(resolve => { resolve(handler(message, reply as unknown as FastifyReply)) }).then(answer, answer)
   }
 
   function respond (request: Request, payload: unknown): void {
