@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -16,17 +16,6 @@ import { plantsInFile } from '../support/stores/sqlite-file.js'
 const GUIDE = 'docs/operations.md'
 const text = readFileSync(projectFile(GUIDE), 'utf8')
 const withSqlite = needsProgram('sqlite3')
-
-t.test('every link in the guide has a target', async t => {
-  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.toLowerCase().replace(/[^\w -]/g, '').replaceAll(' ', '-'))
-  const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link)
-  t.ok(links.length > 20)
-  for (const link of links.filter(link => !link.startsWith('http'))) {
-    const [file = '', anchor = ''] = link.split('#')
-    if (file === '') t.ok(headings.includes(anchor), link)
-    else t.ok(existsSync(projectFile(join(dirname(GUIDE), file))), link)
-  }
-})
 
 t.test('the guide explains each log message', async t => {
   const rows = [...text.matchAll(/^\| .*`.*\| (?:info|warn|error|fatal) \|/gm)].map(([row]) => row.replaceAll('…', '${}'))

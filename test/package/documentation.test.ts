@@ -21,7 +21,6 @@ function blocksOf (page: string): { language: string, text: string }[] {
 const readme = readFileSync(projectFile('README.md'), 'utf8')
 const blocks = blocksOf('README.md')
 const programs = [...blocks, ...blocksOf('docs/embedding.md')].filter(({ language }) => ['ts', 'js'].includes(language)).map(({ text }) => text)
-const { scripts } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))
 const authorization = 'Bearer an-access-token-of-yours'
 const { PATH } = process.env
 const run = (...command: string[]) => promisify(execFile)('env', bare({ PATH }, command))
@@ -190,17 +189,6 @@ t.test('the README has 900 to 1,300 words, and every link on a page has a target
       t.ok(anchors.includes(anchor), `${page}: ${target}`)
     }
   }
-})
-
-t.test('every command of the README exists', async t => {
-  const commands = blocks.filter(({ language }) => language === 'sh').flatMap(({ text }) => text.trim().split('\n'))
-  t.ok(commands.length > 5)
-  for (const command of commands) {
-    if (command === 'npm install plant-store') continue
-    const [, script] = /^npm (?:run )?([a-z:]+)$/.exec(command) ?? []
-    t.ok(/^curl -sS http:/.test(command) || script === 'ci' || Object.hasOwn(scripts, script ?? ''), command)
-  }
-  for (const [, script] of readme.matchAll(/`npm run ([a-z:]+)/g)) t.ok(Object.hasOwn(scripts, script as string), script as string)
 })
 
 t.test('the curl command stores a plant, and prints the response in the README', async t => {

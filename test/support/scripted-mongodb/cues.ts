@@ -106,11 +106,10 @@ export function shardFailure (
  * client gets error 11602 or, with `closeConnections`, a closed connection. Options as for `ScriptedMongo.stepDown`.
  */
 export function stepDown ({ stored = false, ...options }: StepDownOptions & { stored?: boolean } = {}): Cue {
-  return async ({ member, request }, execute) => {
+  return async ({ member }, execute) => {
     if (stored) await execute({ replicated: false })
     member.deployment.stepDown(options)
-    const labels = request.body['txnNumber'] === undefined ? [] : ['RetryableWriteError']
-    return member.failed(new CommandError({ code: 11602, labels, message: 'operation was interrupted' }))
+    return member.failed(new CommandError({ code: 11602, message: 'operation was interrupted' }))
   }
 }
 
