@@ -17,8 +17,10 @@ process.nextTick(() => { queued.push(executionAsyncResource()) })
 
 const { readCommand, usage, UnknownCommand } = await import('./command-line.js')
 try {
-  if (cluster.isWorker) (await import('./cluster/worker.js')).runWorker()
-  else process.exitCode = await run(readCommand(process.argv.slice(2)))
+  if (cluster.isWorker) {
+    ignoreHangup()
+    ;(await import('./cluster/worker.js')).runWorker()
+  } else process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
   const { formatError } = await import('./format-error.js')
   process.stderr.write(`plant-store: ${formatError(error)}\n`)
@@ -35,6 +37,7 @@ async function run (command: Command): Promise<number | undefined> {
       process.stdout.write(`${(await import('./version.js')).version}\n`)
       return undefined
     case 'serve':
+      ignoreHangup()
       await (await import('./serve.js')).serve()
       return undefined
     case 'export':
@@ -46,4 +49,9 @@ async function run (command: Command): Promise<number | undefined> {
     case 'migrate':
       return (await import('../transfer/import-plants.js')).migrate(process.env, command)
   }
+}
+
+/** A supervisor may send SIGHUP while the service is loading, before it reads any file. */
+function ignoreHangup (): void {
+  process.on('SIGHUP', () => {})
 }

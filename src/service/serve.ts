@@ -13,13 +13,20 @@ import type { RunningService } from './service.js'
 /** Runs the service: reads the environment, listens, reloads on SIGHUP, and shuts down on SIGTERM and SIGINT. */
 export async function serve (): Promise<void> {
   const { env } = process
+  const current: { service?: RunningService } = {}
+  // The files may have been read already during startup, so they are read again once the service runs.
+  let isHungUp = false
+  process.on('SIGHUP', () => {
+    isHungUp = true
+    if (current.service !== undefined) reload()
+  })
+
   const read = readConfiguration(env)
   const generated = randomBytes(24).toString('base64url')
   const madeToken = read.ACCESS_TOKENS === undefined ? generated : undefined
   const configuration = { ...read, ACCESS_TOKENS: read.ACCESS_TOKENS ?? [generated] }
   const { HOST, WORKERS, METRICS_PORT, DOCS } = configuration
   const log = await createLogger(configuration, process.stdout)
-  const current: { service?: RunningService } = {}
   let stopWatch: (() => void) | undefined
   const watch = ({ tls }: Pick<Configuration, 'tls'>): void => {
     stopWatch?.()
@@ -36,13 +43,6 @@ export async function serve (): Promise<void> {
       log.error(`SIGHUP: nothing changed: ${error.message}`)
     }
   }
-  // The files may have been read already during startup, so they are read again once the service runs.
-  let isHungUp = false
-  process.on('SIGHUP', () => {
-    isHungUp = true
-    if (current.service !== undefined) reload()
-  })
-
   // Before anything is started, so that a signal during startup is a clean stop.
   let isShuttingDown = false
   closeWithGrace({

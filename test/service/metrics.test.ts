@@ -148,6 +148,20 @@ t.test('workers that die are replaced, and their counts are kept, except for tho
   t.equal((await service.end('SIGTERM')).code, 0)
 })
 
+t.test('the counts of a worker that is stopped, not killed, are complete', async t => {
+  const service = await startMeasured(t, { WORKERS: '2' })
+  const connection = await RawConnection.open(t, Number(new URL(service.address).port))
+  connection.write('POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${token}`, 'Content-Type: application/json', 'Content-Length: 19', 'Expect: 100-continue', '', '')
+  t.equal((await connection.answer()).status, 100, 'a worker has received the request')
+  for (const pid of childrenOf(service.pid)) process.kill(pid, 'SIGTERM')
+  await service.logged('a worker was replaced')
+  // The last thing that its worker does.
+  connection.write('{"id":1,"name":"x"}')
+  t.equal((await connection.answer()).status, 200)
+  await service.logged('a worker was replaced', 2)
+  t.equal(valueOf(await service.scrape(), 'plant_store_creates_total{outcome="stored"}'), 1)
+})
+
 for (const WORKERS of ['1', '2']) {
   t.test(`with TLS, the expiry time of the served certificate is a metric, with WORKERS=${WORKERS}`, async t => {
     const folder = testFolder(t)

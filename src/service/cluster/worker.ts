@@ -12,6 +12,9 @@ import { HEARTBEAT_INTERVAL_MS, type FromWorker, type ToWorker } from './message
 /** Milliseconds after which the last worker stops waiting for another one that is stuck. */
 const DISCONNECT_TIMEOUT_MS = 2_500
 
+/** Each of them shuts the worker down. */
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGUSR2'] as const
+
 /** Runs the service as one of the processes that share the port, controlled by the primary process. */
 export function runWorker (): void {
   let running: RunningService | undefined
@@ -33,16 +36,15 @@ export function runWorker (): void {
     }
     const { close } = closeWithGrace(
       // These signals are handled below.
-      { delay: shutdownTimeoutMs(configuration), logger: log, skip: ['SIGHUP', 'SIGINT', 'SIGTERM'] },
+      { delay: shutdownTimeoutMs(configuration), logger: log, skip: ['SIGHUP', ...SIGNALS] },
       async ({ err }) => {
+        shutdown = () => {}
         if (err) log.fatal({ err }, 'shutting down after an uncaught error')
         await running?.shutdown()
+        await reportCounters()
       }
     )
-    shutdown = () => {
-      shutdown = () => {}
-      close()
-    }
+    shutdown = close
     send({ kind: 'ready', address: running.address })
   }
 
@@ -52,6 +54,10 @@ export function runWorker (): void {
     send({ kind: 'disconnectable' })
     await disconnected
     return true
+  }
+
+  async function reportCounters (): Promise<void> {
+    await report(async () => ({ kind: 'heartbeat', counters: await metrics?.counters() ?? [] }))
   }
 
   process.on('message', async (message: ToWorker) => {
@@ -66,8 +72,7 @@ export function runWorker (): void {
   })
   // A terminal and some supervisors signal all processes at once, and the primary sends its message too: only the first
   // of them counts.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => { shutdown() })
-  process.on('SIGHUP', () => {})
+  for (const signal of SIGNALS) process.on(signal, () => { shutdown() })
   // The channel is broken: the primary has exited.
   cluster.worker?.on('error', () => process.exit(1))
   // A suspended primary reads nothing: no more than one heartbeat is left in the pipe.
@@ -75,7 +80,7 @@ export function runWorker (): void {
   setInterval(() => {
     if (isSending) return
     isSending = true
-    report(async () => ({ kind: 'heartbeat', counters: await metrics?.counters() ?? [] })).then(() => { isSending = false })
+    reportCounters().then(() => { isSending = false })
   }, HEARTBEAT_INTERVAL_MS).unref()
   send({ kind: 'online' })
 }

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { create, launch, run, startService, token } from '../../support/process/program.js'
+import { heldStart } from '../../support/process/held-start.js'
+import { create, launch, run, startService, testFolder, token } from '../../support/process/program.js'
 
 t.test('a port in use is reported in one line', async t => {
   const first = await startService(t)
@@ -25,3 +26,16 @@ t.test('SIGTERM is handled even while the program is loading, as a process with 
   const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload: ['--import', `data:text/javascript,${encodeURIComponent(preload)}`] })
   t.match(await service.ended, { code: 143, signal: null, stdout: '', stderr: '' })
 })
+
+for (const module of ['/service/serve.js', '/cluster/worker.js']) {
+  t.test(`SIGHUP while ${module} is loading does not end the process`, async t => {
+    const folder = testFolder(t)
+    const start = heldStart(folder, module)
+    start.hold()
+    const service = launch(t, { DATA_DIR: folder, ACCESS_TOKENS: token, WORKERS: '2' }, start)
+    process.kill(await start.isHeld(), 'SIGHUP')
+    start.release()
+    t.equal((await create(await service.ready())).status, 200)
+    t.equal((await service.end('SIGTERM')).code, 0)
+  })
+}

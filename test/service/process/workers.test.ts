@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { RawConnection } from '../../support/http/raw-connection.js'
 import { askEveryWorker } from '../../support/process/ask-every-worker.js'
 import { failingCalls, withCompiler } from '../../support/process/failing-calls.js'
 import { childrenOf, create, startService, testFolder, token } from '../../support/process/program.js'
@@ -37,12 +39,24 @@ for (const kind of ['process', 'memory'] as const) {
   })
 }
 
-t.test('a signal sent to all processes, as by a terminal, counts as one', async t => {
-  const service = await startService(t, { WORKERS: '2' })
-  for (const pid of [...childrenOf(service.child.pid), service.child.pid as number]) process.kill(pid, 'SIGINT')
-  t.equal((await service.ended).code, 0)
-  t.notMatch(service.stdout, /a worker exited/)
-})
+for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
+  t.test(`${signal} to all processes, as from a terminal, counts as one`, async t => {
+    const service = await startService(t, { WORKERS: '2' })
+    const connection = await RawConnection.open(t, Number(new URL(service.address).port))
+    connection.write('POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${token}`, 'Content-Type: application/json', 'Content-Length: 19', 'Expect: 100-continue', '', '')
+    t.equal((await connection.answer()).status, 100, 'a worker has received the request')
+    process.kill(service.pid, signal)
+    await service.logged(`${signal}: finishing pending requests`)
+    // A busy worker may handle the signal after the message of the primary.
+    await sleep(200)
+    for (const pid of childrenOf(service.pid)) process.kill(pid, signal)
+    await sleep(500)
+    connection.write('{"id":1,"name":"x"}')
+    t.equal((await connection.answer()).status, 200)
+    t.match(await service.ended, { code: 0, stderr: '' })
+    t.notMatch(service.stdout, /a worker exited|second/)
+  })
+}
 
 t.test('workers accept connections themselves, even while the primary is suspended', async t => {
   const service = await startService(t, { WORKERS: '2' })

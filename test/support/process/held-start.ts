@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../until.js'
 
@@ -9,12 +9,13 @@ import { until } from '../until.js'
 export function heldStart (folder: string, module = '/service/app.js') {
   const [next, held] = [join(folder, 'hold-next'), join(folder, 'held')]
   const hook = `
-    import { existsSync, renameSync } from 'node:fs'
+    import { existsSync, renameSync, writeFileSync } from 'node:fs'
     import { setTimeout as sleep } from 'node:timers/promises'
     export async function load (url, context, next) {
       if (url.endsWith(${JSON.stringify(module)})) {
         // Only one process can rename the file.
         try { renameSync(${JSON.stringify(next)}, ${JSON.stringify(held)}) } catch { return next(url, context) }
+        writeFileSync(${JSON.stringify(held)}, String(process.pid))
         while (existsSync(${JSON.stringify(held)})) await sleep(20)
       }
       return next(url, context)
@@ -25,7 +26,11 @@ export function heldStart (folder: string, module = '/service/app.js') {
     /** Arguments of Node. */
     preload,
     hold: () => { writeFileSync(next, '') },
-    isHeld: async () => until(() => existsSync(held)),
+    /** Resolves with the id of the process. */
+    isHeld: async () => {
+      await until(() => existsSync(held) && readFileSync(held, 'utf8') !== '')
+      return Number(readFileSync(held, 'utf8'))
+    },
     release: () => { rmSync(held) }
   }
 }
