@@ -66,7 +66,7 @@ function refuseRepeated (header: string, reply: FastifyReply): ApiError {
 function refuseCredentials (
   error: Error & { code?: string }, authorization: string | undefined, reply: FastifyReply
 ): ApiError {
-  if (error.code?.startsWith('FST_BEARER_AUTH_') !== true) return new ApiError('internal', 'The access token could not be checked; the plant is not stored', error)
+  if (error.code?.startsWith('FST_BEARER_AUTH_') !== true) return new ApiError('internal', 'The access token could not be checked; this request did not store the plant', error)
   if (!/^Bearer(?: |$)/i.test(authorization ?? '')) {
     reply.header('www-authenticate', challenge)
     return new ApiError('credentialsMissing')

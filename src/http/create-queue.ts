@@ -31,8 +31,8 @@ export class CreateQueue {
    */
   refusal (bytes: number): ApiError | undefined {
     const { queueLimit, queueBytes } = this.#limits
-    if (this.pending >= queueLimit) return new ApiError('notStored', 'Too many create requests are pending; the plant is not stored: retry later')
-    if (this.bytes + bytes > queueBytes) return new ApiError('notStored', 'The pending create requests are too large; the plant is not stored: retry later')
+    if (this.pending >= queueLimit) return new ApiError('notStored', 'Too many create requests are pending; this request did not store the plant: retry later')
+    if (this.bytes + bytes > queueBytes) return new ApiError('notStored', 'The pending create requests are too large; this request did not store the plant: retry later')
     return undefined
   }
 }

@@ -98,5 +98,5 @@ function refusal (request: IncomingMessage, response: ServerResponse, health: He
   const error = protocolError(request)
   if (error !== undefined) endConnection(request, response)
   if (error !== undefined || !health.overloaded || request.method !== 'POST') return error
-  return new ApiError('notStored', 'The service is overloaded; the plant is not stored: retry later')
+  return new ApiError('notStored', 'The service is overloaded; this request did not store the plant: retry later')
 }

@@ -100,7 +100,7 @@ t.test('a token function that throws, rejects or returns no boolean accepts no t
     const store = forgetfulStore()
     const { create, log } = await buildService(t, store, { tokens })
     const response = await create(PLANT)
-    answersError(t, response, 50001, /^The access token could not be checked; the plant is not stored$/)
+    answersError(t, response, 50001, /^The access token could not be checked; this request did not store the plant$/)
     t.notMatch(response.body, /secret/)
     t.equal(store.plants.length, 0)
     t.equal(log.length, 1, 'the failure is logged')

@@ -21,7 +21,7 @@ t.test('a body of BODY_LIMIT bytes is accepted, and one more byte is 413, 41301'
 
 t.test('an unknown path is 404, 40401, with any body and media type', async t => {
   const { app } = await buildService(t, forgetfulStore())
-  const message = /^There is nothing at this path: plants are created with POST \/plants$/
+  const message = /^There is no such endpoint: plants are created with POST \/plants$/
   for (const path of ['/', '/plant', '/plants/1', '/plants/', '/Plants', '/v1/plants', '/health', '/plants%2f', '//plants', '/plants;x', '/%zz', '/%', '/plants%00', '/openapi', '/__proto__']) {
     answersError(t, await app.inject({ url: path }), 40401, message, `GET ${path}`)
     answersError(t, await send(app, path, { id: 1, name: 'x' }), 40401, message, `POST ${path}`)

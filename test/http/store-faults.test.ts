@@ -68,7 +68,7 @@ t.test('a store that resolves with anything but an outcome is also 500, and its 
 t.test('PlantNotStored is 503, 50301, with Retry-After', async t => {
   const { create, log } = await buildService(t, { create: async () => { throw new PlantNotStored('secret detail') } })
   const response = await create(PLANT)
-  answersError(t, response, 50301, /^The plant is not stored: retry later$/)
+  answersError(t, response, 50301, /^This request did not store the plant: retry later$/)
   t.match(response.headers['retry-after'], /^[1-9]\d*$/)
   checkLog(t, log, 40, 503, 'secret detail')
 })
@@ -130,7 +130,7 @@ t.test('a create request beyond QUEUE_LIMIT is 503, 50301, with Retry-After, unt
   const first = create(PLANT)
   const second = create(PLANT)
   const refused = await create(PLANT)
-  answersError(t, refused, 50301, /^Too many create requests are pending; the plant is not stored: retry later$/)
+  answersError(t, refused, 50301, /^Too many create requests are pending; this request did not store the plant: retry later$/)
   t.match(refused.headers['retry-after'], /^[1-9]\d*$/)
   t.equal(waiting.length, 2, 'it does not reach the store')
   t.equal(log.length, 1)

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
+import { errorCodes } from '../../src/index.js'
 import { documented } from '../support/documented.js'
 import { bare } from '../support/process/bare.js'
 import { startService, token } from '../support/process/program.js'
@@ -177,7 +178,7 @@ t.test('every program of the pages is tested above', async t => {
 t.test('the README has 900 to 1,300 words, and every link on a page has a target', async t => {
   const words = readme.split(/\s+/).length
   t.ok(words >= 900 && words <= 1_300, `${words} words`)
-  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...readdirSync(projectFile('docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)]
+  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md', ...readdirSync(projectFile('docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)]
   for (const page of pages) {
     for (const [, target = ''] of readFileSync(projectFile(page), 'utf8').matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^https?:/.test(target)) continue
@@ -189,6 +190,13 @@ t.test('the README has 900 to 1,300 words, and every link on a page has a target
       t.ok(anchors.includes(anchor), `${page}: ${target}`)
     }
   }
+})
+
+t.test('the errors of nginx have the messages of the service', async t => {
+  const messages = new Map<unknown, string>(Object.values(errorCodes).map(([, error, message]) => [error, message]))
+  const bodies = [...readFileSync(projectFile('docs/deploy/nginx.conf'), 'utf8').matchAll(/'(\{"error".*\})'/g)].map(([, body = '']) => JSON.parse(body))
+  t.equal(bodies.length, 8)
+  for (const { error, message } of bodies) t.equal(message, messages.get(error))
 })
 
 t.test('the curl command stores a plant, and prints the response in the README', async t => {

@@ -372,7 +372,7 @@ t.test('a host\'s handlerTimeout, logLevel and onRequestAbort apply', async t =>
     await create(app, '/quiet/plants', PLANT)
     t.strictSame(lines.splice(0), [])
     await create(app, '/usual/plants', PLANT)
-    t.strictSame(lines.map(line => JSON.parse(line).msg), ['incoming request', 'The plant is not stored: retry later', 'request completed'])
+    t.strictSame(lines.map(line => JSON.parse(line).msg), ['incoming request', 'This request did not store the plant: retry later', 'request completed'])
   })
   await t.test('onRequestAbort', async t => {
     const app = host(t)

@@ -16,7 +16,7 @@ t.test('the API page is off in production by default, and with DOCS=false', asyn
 
 t.test('below /docs, an unknown path is 404, 40401, with an X-Request-Id', async t => {
   const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
-  const message = /^There is nothing at this path/
+  const message = /^There is no such endpoint/
   for (const path of ['/docs/nothing', '/docs/static/nothing', '/docs/static/%00', '/docs/static/..%2fx']) {
     const response = await app.inject(path)
     answersError(t, response, 40401, message, path)

@@ -10,14 +10,14 @@ export const errorCodes = {
   idTaken: [400, 40004, 'Another plant has this id: choose another id'],
   credentialsMissing: [401, 40101, 'No well-formed credentials: send the header Authorization: Bearer <ACCESS_TOKEN>'],
   tokenUnknown: [401, 40102, 'The access token is not accepted'],
-  pathUnknown: [404, 40401, 'There is nothing at this path: plants are created with POST /plants'],
+  pathUnknown: [404, 40401, 'There is no such endpoint: plants are created with POST /plants'],
   methodNotAllowed: [405, 40501, 'This path accepts only POST'],
   requestTimeout: [408, 40801, 'The request took too long to arrive'],
   bodyTooLarge: [413, 41301, 'The body is too large'],
   mediaTypeUnsupported: [415, 41501, 'The body must be JSON, unencoded: send the header Content-Type: application/json'],
   headersTooLarge: [431, 43101, 'The request headers are too large'],
   internal: [500, 50001, 'The service failed and the plant may have been stored: retrying the same plant is safe'],
-  notStored: [503, 50301, 'The plant is not stored: retry later'],
+  notStored: [503, 50301, 'This request did not store the plant: retry later'],
   perhapsStored: [504, 50401, 'The plant may have been stored: retry the same plant, which is always safe']
 } as const satisfies Record<string, readonly [status: number, error: number, message: string]>
 

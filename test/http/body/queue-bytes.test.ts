@@ -7,7 +7,7 @@ import { host, tokens } from '../../support/http/hosts.js'
 import { exchange, listen, RawConnection } from '../../support/http/raw-connection.js'
 import { answersError, buildService, create, TOKEN } from '../../support/http/service.js'
 
-const TOO_LARGE = /^The pending create requests are too large; the plant is not stored: retry later$/
+const TOO_LARGE = /^The pending create requests are too large; this request did not store the plant: retry later$/
 const HEAD = ['POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json']
 
 /** A plant as JSON with a given number of bytes. */
