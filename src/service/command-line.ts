@@ -74,7 +74,7 @@ Usage: plant-store [serve]
   backup FILE    copies the SQLite database to a new file, while the service runs
   migrate        copies every plant of DATA_DIR to MONGODB_URL; can be interrupted and run again
 
-  -q, --quiet    shows no progress, only counts and problems
+  -q, --quiet    shows problems, but no progress
   -h, --help     this page
   -v, --version  the version
 

@@ -12,6 +12,7 @@ const expectedCalls = ['listen', 'bind', 'getaddrinfo']
 /** Formats the error of a failed startup: one line if the operator can fix it, otherwise the stack. */
 export function formatError (error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const isExpected = expected.some(type => error instanceof type) || ('syscall' in error && expectedCalls.includes(String(error.syscall)))
-  return isExpected ? error.message : error.stack ?? error.message
+  if (expected.some(type => error instanceof type)) return error.message
+  const isExpected = 'syscall' in error && expectedCalls.includes(String(error.syscall))
+  return isExpected ? `${error.message}: check HOST, PORT and METRICS_PORT` : error.stack ?? error.message
 }

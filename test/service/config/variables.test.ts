@@ -27,7 +27,7 @@ t.test('a HOST that is not an address of the machine fails startup with one line
   // An address for documentation (RFC 5737, section 3).
   const { code, stderr } = await run([], { HOST: '192.0.2.1', PORT: '0', DATA_DIR: testFolder(t), ACCESS_TOKENS: token })
   t.equal(code, 1)
-  t.match(stderr, /^plant-store: .*EADDRNOTAVAIL.*192\.0\.2\.1.*\n$/)
+  t.match(stderr, /^plant-store: .*EADDRNOTAVAIL.*192\.0\.2\.1.*: check HOST, PORT and METRICS_PORT\n$/)
 })
 
 t.test('lines below LOG_LEVEL are not logged', async t => {

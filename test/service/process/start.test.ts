@@ -9,7 +9,7 @@ t.test('a port in use is reported in one line', async t => {
     const env = { PORT: port, DATA_DIR: first.folder, ACCESS_TOKENS: token, WORKERS }
     const { code, stderr } = await run([], env, { counted: true })
     t.equal(code, 1)
-    t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}\n$`))
+    t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}: check HOST, PORT and METRICS_PORT\n$`))
   }
   t.equal((await create(first.address)).status, 200)
 })

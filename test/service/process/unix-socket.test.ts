@@ -56,7 +56,7 @@ t.test('a path that cannot be a socket fails startup, and the file is not change
   const isLong = await run([], { HOST: join(folder, 'x'.repeat(100)), ...env }, { counted: true })
   t.match(isLong.stderr, /^plant-store: HOST is a path of \d+ bytes: the path of a Unix socket must have 103 bytes or fewer\n$/)
   const nowhere = await run([], { HOST: join(folder, 'no', 'socket'), ...env })
-  t.match(nowhere.stderr, /^plant-store: .*no\/socket.*\n$/)
+  t.match(nowhere.stderr, /^plant-store: HOST is ".*no\/socket", whose folder does not exist: it must be .*\n$/)
   t.strictSame([isFile.code, isLong.code, nowhere.code], [1, 1, 1])
 })
 
