@@ -1,4 +1,4 @@
-import { pino, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
+import { pino, stdSerializers, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
 import type { Configuration } from '../config/configuration.js'
 import { faultSummary } from './fault-summary.js'
 import { logOutput } from './log-output.js'
@@ -19,7 +19,12 @@ export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Confi
   const settings = gathers ? { minLength: 3_500, maxWrite: 4_096 } : {}
   const lines = logOutput(output.fd, settings, lost => { log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`) })
   const faults = faultSummary()
-  const options = { level, hooks: { logMethod: summarizing(faults, () => log) } }
+  const options = {
+    level,
+    hooks: { logMethod: summarizing(faults, () => log) },
+    // The standard one turns the type and message of an error that is shown without its stack into another error.
+    serializers: { err: (err: unknown) => err instanceof Error ? stdSerializers.err(err) : err }
+  }
   const log: Logger = output.isTTY ? pino(options, await prettily(lines)) : pino(options, lines)
   if (gathers) setInterval(() => { lines.flush() }, FLUSH_MS).unref()
   process.on('exit', () => {

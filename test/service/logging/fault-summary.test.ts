@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import t from 'tap'
 import { faultSummary } from '../../../src/service/logging/fault-summary.js'
 import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
-import { startService, token } from '../../support/process/program.js'
+import { create, startService, token } from '../../support/process/program.js'
+import { lockSqlite } from '../../support/stores/sqlite-file.js'
 import { VirtualClock } from '../../support/virtual-clock.js'
 
 function summary () {
@@ -70,4 +72,16 @@ t.test('a storm of 503 responses is logged in a few lines without stacks, which 
   t.notMatch(service.stdout, 'stack')
   t.match(lines[0], { level: 40, error: 50301, reqId: /./ })
   t.match(lines.find(({ count }) => count !== undefined), { reqIds: [/^[\w-]{12}-\w+$/] })
+})
+
+t.test('the line of a 503 has the type and the message of its error, and no stack', async t => {
+  const service = await startService(t, { STORE_TIMEOUT: '1000' })
+  await create(service.address)
+  const lock = lockSqlite(join(service.folder, 'plants.db'))
+  const response = await create(service.address)
+  lock.close()
+  t.match(await response.json(), { error: 50301, message: 'This request did not store the plant: retry later' }, 'an earlier request stored it')
+  await service.end('SIGTERM')
+  const line = service.log.find(({ statusCode }) => statusCode === 503)
+  t.strictSame(line?.err, { type: 'PlantNotStored', message: 'SQLite: database is locked' })
 })
