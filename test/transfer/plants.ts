@@ -48,21 +48,6 @@ export function fill (folder: string, plants: readonly NewPlant[]): void {
   table.close()
 }
 
-/** Writes any number of plants of usual length, with consecutive ids from 0. */
-export function fillMany (folder: string, count: number): void {
-  mkdirSync(folder, { recursive: true })
-  const table = SqlitePlantsTable.open(DatabaseSync, join(folder, 'plants.db'))
-  for (let id = 0; id < count; id += 10_000) {
-    const length = Math.min(10_000, count - id)
-    table.write({
-      ids: BigInt64Array.from({ length }, (_, i) => BigInt(id + i)),
-      names: Array.from({ length }, (_, i) => `Monstera deliciosa ${id + i}`),
-      tags: new Array<string>(length).fill('Araceae')
-    })
-  }
-  table.close()
-}
-
 /** Every byte of the plants in a database file: id, and name and tag as hexadecimal digits. */
 export function bytesOfPlants (path: string): unknown[] {
   const database = openSqlite(path)
