@@ -14,7 +14,7 @@ import { healthRoutes, type Health } from './http/health-routes.js'
 import { createHttpServer } from './http/http-server.js'
 import { protocolError } from './http/protocol-errors.js'
 import { requestIds } from './http/request-ids.js'
-import { accessLine } from './logging/access-log.js'
+import { accessLog } from './logging/access-log.js'
 import type { ServiceMetrics } from './metrics/service-metrics.js'
 import { descriptionRoutes } from './openapi/description-routes.js'
 
@@ -67,6 +67,7 @@ export async function createApp (
       app.routing(request.raw, reply.raw)
     }
   })
+  if (configuration.ACCESS_LOG) accessLog(app, log)
   if (idHeader !== undefined) {
     app.addHook('onRequest', ({ id }, reply, done) => {
       reply.raw.setHeader(idHeader, id)
@@ -74,7 +75,6 @@ export async function createApp (
     })
   }
   app.addHook('onRequest', (request, reply, done) => { done(refusal(request.raw, reply.raw, health)) })
-  if (configuration.ACCESS_LOG) app.addHook('onResponse', accessLine(log))
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
   errorResponses(app, log)
   descriptionRoutes(app, { docs: configuration.DOCS === true, ids, log })

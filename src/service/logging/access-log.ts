@@ -1,22 +1,56 @@
-import type { FastifyBaseLogger, FastifyReply, FastifyRequest, onResponseHookHandler } from 'fastify'
+import type { Socket } from 'node:net'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
 import { traceId } from '../../http/errors/error-handler.js'
 
 /**
- * Makes the hook that logs one line for each request, without its body, its credentials and its query, which may be a
- * token.
+ * Logs one line for each request, without its body, its credentials and its query, which may be a token; without a
+ * status code if the client disconnected before its response.
  */
-export function accessLine (log: FastifyBaseLogger): onResponseHookHandler {
-  return function logAccess (request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    const { id: reqId, method, url, headers } = request
+export function accessLog (app: FastifyInstance, log: FastifyBaseLogger): void {
+  /** The requests without a line, by connection, each with the address of its client. */
+  const pending = new WeakMap<Socket, Map<FastifyReply, string>>()
+
+  app.addHook('onRequest', (request, reply, done) => {
+    const { socket } = request.raw
+    const requests = pending.get(socket) ?? track(socket)
+    // A closed socket has no address.
+    requests.set(reply, request.ip ?? 'unix')
+    done()
+  })
+
+  app.addHook('onResponse', (request, reply, done) => {
+    const requests = pending.get(request.raw.socket)
+    const remoteAddress = requests?.get(reply)
+    if (requests?.delete(reply)) logRequest(reply, remoteAddress, reply.statusCode)
+    done()
+  })
+
+  function track (socket: Socket): Map<FastifyReply, string> {
+    const requests = new Map<FastifyReply, string>()
+    pending.set(socket, requests)
+    // Node emits no event for a pipelined request whose client disconnects before its turn.
+    socket.once('close', () => {
+      for (const [reply, remoteAddress] of requests) logRequest(reply, remoteAddress)
+      requests.clear()
+    })
+    return requests
+  }
+
+  function logRequest (reply: FastifyReply, remoteAddress?: string, statusCode?: number): void {
+    const { id: reqId, method, url, headers } = reply.request
     log.info({
       reqId,
       method,
-      url: url.split('?', 1)[0],
-      statusCode: reply.statusCode,
+      url: pathOf(url),
+      statusCode,
       responseTime: Number(reply.elapsedTime.toFixed(3)),
-      remoteAddress: request.ip ?? 'unix',
+      remoteAddress,
       traceId: traceId(headers.traceparent)
     }, 'request')
-    done()
   }
+}
+
+function pathOf (url: string): string {
+  const query = url.indexOf('?')
+  return query === -1 ? url : url.slice(0, query)
 }

@@ -4,11 +4,15 @@ import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import type { PlantStore } from '../../../src/stores/plant-store.js'
+import { listen, RawConnection } from '../../support/http/raw-connection.js'
+import { buildService, TOKEN } from '../../support/http/service.js'
 import { bare } from '../../support/process/bare.js'
 import { failingCalls, withCompiler } from '../../support/process/failing-calls.js'
 import { closedPort } from '../../support/process/lasting-port.js'
 import { create, startService, testFolder, token } from '../../support/process/program.js'
 import { program } from '../../support/process/project.js'
+import { until } from '../../support/until.js'
 
 t.test('ACCESS_LOG writes one line for each request, with its trace id and without secrets, and loses none at shutdown', async t => {
   const service = await startService(t, { ACCESS_LOG: 'true', WORKERS: '2' }, { counted: true })
@@ -28,6 +32,24 @@ t.test('ACCESS_LOG writes one line for each request, with its trace id and witho
   t.match(lines.find(({ statusCode }) => statusCode === 401), { level: 30 }, 'a refusal is not an error')
   t.notMatch(service.stdout, token)
   t.notMatch(service.stdout, 'nobody may read')
+})
+
+t.test('a request whose client disconnects before the response has one line, without a status code', async t => {
+  const settle: ((outcome: 'stored') => void)[] = []
+  const store: PlantStore = { create: async () => new Promise(resolve => { settle.push(resolve) }) }
+  const { app, log } = await buildService(t, store, { ACCESS_LOG: true })
+  const lines = () => log.map(line => JSON.parse(line))
+  const connection = await RawConnection.open(t, await listen(app))
+  for (const id of [1, 2]) {
+    connection.write('POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', 'Content-Length: 19', '', `{"id":${id},"name":"x"}`)
+  }
+  await until(() => settle.length === 2)
+  connection.socket.destroy()
+  await until(() => log.length >= 2)
+  for (const resolve of settle) resolve('stored')
+  await sleep(100)
+  t.match(lines(), [1, 2].map(() => ({ method: 'POST', url: '/plants', statusCode: undefined, responseTime: Number, remoteAddress: '127.0.0.1' })))
+  t.equal(log.length, 2)
 })
 
 t.test('without ACCESS_LOG requests are not logged', async t => {
