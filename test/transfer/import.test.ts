@@ -1,6 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import t from 'tap'
+import { ndjsonSource } from '../../src/transfer/sources/ndjson-source.js'
 import { Program, run, testFolder } from '../support/process/program.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
@@ -51,6 +53,11 @@ t.test('the first hundred invalid lines are reported, the others counted, and no
   t.equal(stderr.match(/^line \d+: /gm)?.length, 100)
   t.match(stderr, /^and 50 more$/m)
   t.notMatch(stderr, '\x1b[31m')
+})
+
+t.test('an import that is interrupted while its store is being opened does not wait for lines', async t => {
+  const pages = ndjsonSource(new PassThrough(), 'standard input').pages(AbortSignal.abort())[Symbol.asyncIterator]()
+  t.strictSame(await pages.next(), { done: true, value: undefined })
 })
 
 t.test('an import that is interrupted while it waits for lines reports its progress', async t => {

@@ -33,6 +33,7 @@ export function ndjsonSource (input: Readable, name: string, size?: number): Pla
     size,
     get position () { return position },
     async * pages (signal) {
+      if (signal.aborted) return
       const lines = lineSplitter(MAX_LINE_BYTES)
       const stop = (): void => { input.destroy() }
       signal.addEventListener('abort', stop)
