@@ -196,7 +196,7 @@ export class MongoWriter implements StoreWriter {
         ...REPLIES,
         signal
       }).toArray()
-      found = new Map(documents.map(document => [String(Reflect.get(document, '_id')), document]))
+      found = new Map(documents.map(document => [idOf(document), document]))
     } catch (error) {
       const open = new PlantPerhapsStored(`MongoDB: a plant with this id is there, and could not be read: ${connectionFault(error)}`)
       for (const index of duplicates.keys()) results[index] = open
@@ -221,6 +221,12 @@ export class MongoWriter implements StoreWriter {
     const wroteNothing = !wasSilent(error) && (wasNotSent || isSelectionError(error))
     return new (wroteNothing ? PlantNotStored : PlantPerhapsStored)(reason)
   }
+}
+
+/** The id in decimal digits, also if another program wrote it as a double, which `String` would round. */
+function idOf (document: object): string {
+  const id: unknown = Reflect.get(document, '_id')
+  return String(Number.isInteger(id) ? BigInt(Number(id)) : id)
 }
 
 function documentOf ({ id, name, tag }: NewPlant): PlantDocument {

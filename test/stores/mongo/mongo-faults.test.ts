@@ -217,6 +217,15 @@ t.test('the client\'s options for decoding responses make no difference', async 
   }
 })
 
+t.test('a plant whose id another program wrote as a double is found', async t => {
+  const { mongo, store } = await setUp(t)
+  const client = await connectClient(t, mongo)
+  const id = 2n ** 62n
+  await client.db('plant_store').collection<{ _id: number, name: string }>('plants').insertOne({ _id: Number(id), name: 'Ficus' })
+  t.equal(await store.create({ id, name: 'Ficus' }, soon()), 'same')
+  t.equal(await store.create({ id, name: 'Fern' }, soon()), 'taken')
+})
+
 t.test('plants that fail because of a shard, which mongos reports as write errors, are retried', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', shardFailure({ from: 1, storedFirst: 1 }))
