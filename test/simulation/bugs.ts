@@ -13,6 +13,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['an early 200: the write does not wait for the majority', "w: 'majority'", 'w: 1'],
     ['an early 200: an existing plant is read before it reaches the majority', "readConcern: 'majority'", "readConcern: 'local'"],
     ['a 200 for another plant: a name is not compared', "Reflect.get(document, 'name') === name &&", ''],
+    ['a 200 for another plant: a tag is not compared', "&& Reflect.get(document, 'tag') === tag", ''],
     ['the wrong index of a write error', 'results[error.index] = failureOf(error)', 'results[Math.max(error.index - 1, 0)] = failureOf(error)'],
     ['an ordered insert: documents after a failure are not stored', 'ordered: false', 'ordered: true'],
     [
@@ -25,10 +26,12 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
   'stores/batching/shared-writes.js': [
     ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.failure instanceof PlantPerhapsStored))', 'if (true)'],
     ['a close that does not wait for writes in flight', 'if (!this.#isIdle)\n            await', 'if (!this.#isIdle) void'],
+    ['a close that gives up pending plants without sending them', 'this.#retries.holdsBack ? this.#queue.splice(0) : []', 'this.#queue.splice(0)'],
     ['more than one transaction at a time', 'this.#inFlight < this.#writer.maxInFlight', 'this.#inFlight <= this.#writer.maxInFlight']
   ],
   'stores/sqlite/sqlite-client.js': [
     ['an uncertain outcome reported as not stored: the thread died', 'perhapsStored = this.#lastAnswer === undefined', 'perhapsStored = false'],
+    ['a tag that is not stored', 'tags[i] = tag', 'tags[i] = null'],
     ['results of the thread assigned to the wrong plants', 'outcomes?.[i] ?? 0', 'outcomes?.[i + 1] ?? 0']
   ],
   'stores/batching/retries.js': [
@@ -39,6 +42,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
       "for (const creates of this.#suspects.splice(0))\n            this.#ready.push({ kind: 'apart', creates });",
       ''
     ],
+    ['a close after which a retry is still sent', 'timer.clear();\n        this.#later.clear();', ';\n        this.#later.clear();'],
     ['no pause between attempts', 'return backoff * (0.5 + this.#random() / 2)', 'return 0']
   ],
   'http/deadlines.js': [

@@ -12,13 +12,14 @@ import { VirtualClock } from '../support/virtual-clock.js'
 import { Random } from './random.js'
 import { SimulatedMongo } from './simulated-mongo.js'
 import { SimulatedSqlite } from './simulated-sqlite.js'
+import { fieldsOf } from './simulated-store.js'
 import type { Step, Story } from './story.js'
 
 type Status = 200 | 400 | 500 | 503 | 504
 
 interface Request {
   readonly id: number
-  readonly name: string
+  readonly text: string
   readonly at: number
   status: Status | undefined
   /** Whether it was sent after recovery. */
@@ -48,6 +49,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   const start = clock.now()
   let contradiction: string | undefined
   let isClosing = false
+  let closingAt = Infinity
   let isClosed = false
   let unanswered = 0
   const say = log === undefined ? undefined : (line: string) => log(`${String(clock.now() - start).padStart(6)} ms  ${line}`)
@@ -68,13 +70,13 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     contradiction ??= what
   }
 
-  function create (id: number, name: string, isLater = false): void {
-    const request: Request = { id, name, at: clock.now(), status: undefined, isLater }
+  function create (id: number, text: string, isLater = false): void {
+    const request: Request = { id, text, at: clock.now(), status: undefined, isLater }
     requests.push(request)
-    say?.(`create ${id} ${name}`)
+    say?.(`create ${id} ${text}`)
     unanswered++
     const reply = { serializer: () => reply, header: () => reply }
-    const message = { body: { id: BigInt(id), name }, [bodyBytes]: 100 } as unknown as FastifyRequest
+    const message = { body: { id: BigInt(id), ...fieldsOf(text) }, [bodyBytes]: 100 } as unknown as FastifyRequest
     keepPlant(message, reply as unknown as FastifyReply, () => {})
     const answer = (payload: unknown): void => { respond(request, payload) }
     // As Fastify does, which sends what a handler throws.
@@ -82,8 +84,8 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   }
 
   function respond (request: Request, payload: unknown): void {
-    const { id, name, at } = request
-    const plant = `${id} ${name}`
+    const { id, text, at } = request
+    const plant = `${id} ${text}`
     const status = payload instanceof ApiError ? payload.statusCode as Status : 200
     say?.(`${status} for ${plant}${payload instanceof ApiError ? ` (${payload.cause instanceof Error ? payload.cause.message : payload.message})` : ''}`)
     if (request.status !== undefined) return contradict(`two responses for ${plant}`)
@@ -93,11 +95,11 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     if (now > at + storeTimeout + TIMER_MS) contradict(`${status} for ${plant} came after ${now - at} ms`)
     switch (status) {
       case 200:
-        if (simulated.durable(BigInt(id)) !== name) contradict(`200 for ${plant}, which is not stored durably`)
-        acknowledged.set(id, name)
+        if (simulated.durable(BigInt(id)) !== text) contradict(`200 for ${plant}, which is not stored durably`)
+        acknowledged.set(id, text)
         break
       case 400:
-        if ([undefined, name].includes(simulated.durable(BigInt(id)))) contradict(`400 for ${plant}, but no other plant has the id`)
+        if ([undefined, text].includes(simulated.durable(BigInt(id)))) contradict(`400 for ${plant}, but no other plant has the id`)
         break
       case 500: return contradict(`500 for ${plant}: ${String((payload as ApiError).cause)}`)
       default: if (!isExcused(request, payload)) contradict(`${status} for ${plant}, for no reason`)
@@ -111,7 +113,10 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     if (status === 504 && !simulated.isUncertain && simulated.faultsInFlight === 0) return false
     if (status === 503 && cause === undefined) return unanswered >= queueLimit || (simulated.isUncertain && !isLater)
     if (isLater) return false
-    if (isClosing || story.poison.includes(id)) return true
+    if (story.poison.includes(id)) return true
+    // Without a fault, what was pending is still stored.
+    const hadFault = simulated.isUncertain || simulated.lastFault > 0 || story.poison.length > 0
+    if (isClosing && (hadFault || at >= closingAt)) return true
     // The other plants are stored after repeated halving, which takes a while.
     if (story.poison.length > 0 && storeTimeout < RECOVERY_MS) return true
     if (simulated.hasRefused && (status === 504 || isPermanent(cause))) return true
@@ -126,6 +131,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
 
   async function close (): Promise<void> {
     isClosing = true
+    closingAt = clock.now()
     say?.('close')
     await store.close()
     isClosed = true
@@ -135,7 +141,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
 
   function take (step: Step): void {
     switch (step.do) {
-      case 'create': return create(step.id, step.name)
+      case 'create': return create(step.id, step.text)
       case 'fault': return simulated.addFault(step)
       case 'close':
         if (!isClosing) close()
@@ -156,13 +162,14 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   async function pass (milliseconds: number): Promise<void> {
     await clock.pass(milliseconds, () => {
       if (simulated.writesInFlight > maxInFlight) contradict(`${simulated.writesInFlight} writes in flight`)
+      if (isClosed && simulated.writesInFlight > 0) contradict('a write after close')
       return contradiction !== undefined
     })
   }
 
   await pass((story.steps.at(-1)?.at ?? 0) + storeTimeout + TIMER_MS)
   const missing = requests.find(({ status }) => status === undefined)
-  if (missing !== undefined) contradict(`no response for ${missing.id} ${missing.name}`)
+  if (missing !== undefined) contradict(`no response for ${missing.id} ${missing.text}`)
   if (contradiction !== undefined) return contradiction
 
   simulated.heal()
@@ -171,9 +178,9 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   if (isClosing && !isClosed) contradict('close never resolves')
   if (queue.pending !== 0 || queue.bytes !== 0) contradict(`${queue.pending} requests of ${queue.bytes} bytes are still pending`)
   if (simulated.writes > 60 * requests.length + 50) contradict(`${simulated.writes} writes for ${requests.length} requests`)
-  for (const { id, name, status } of requests) {
-    if (status === 503 && requests.every(other => other.id !== id || other.name !== name || other.status === 503) && simulated.everStored.has(`${id} ${name}`)) {
-      contradict(`503 for ${id} ${name}, which was stored`)
+  for (const { id, text, status } of requests) {
+    if (status === 503 && requests.every(other => other.id !== id || other.text !== text || other.status === 503) && simulated.everStored.has(`${id} ${text}`)) {
+      contradict(`503 for ${id} ${text}, which was stored`)
     }
   }
   if (contradiction !== undefined) return contradiction
@@ -182,17 +189,17 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   if (isClosed) ({ store, queue, handler } = open())
   isClosing = false
   isClosed = false
-  for (const { id, name } of [...requests]) create(id, name, true)
+  for (const { id, text } of [...requests]) create(id, text, true)
   await pass(storeTimeout + TIMER_MS)
   for (const request of requests) {
-    if (request.status === undefined) contradict(`no response for ${request.id} ${request.name}, after recovery`)
+    if (request.status === undefined) contradict(`no response for ${request.id} ${request.text}, after recovery`)
   }
   close()
   await pass(storeTimeout + 4_000)
   if (!isClosed) contradict('close never resolves after recovery')
   if (simulated instanceof SimulatedMongo) simulated.rollBack()
-  for (const [id, name] of acknowledged) {
-    if (simulated.durable(BigInt(id)) !== name) contradict(`${id} ${name} was acknowledged, but is lost`)
+  for (const [id, text] of acknowledged) {
+    if (simulated.durable(BigInt(id)) !== text) contradict(`${id} ${text} was acknowledged, but is lost`)
   }
   return contradiction
 }

@@ -1,6 +1,6 @@
 import type { CommandStarted, MongoCollection, MongoDatabase, MongoDriverClient } from '../../src/stores/mongo/mongo-driver.js'
 import type { PlantDocument } from '../../src/stores/mongo/mongo-writer.js'
-import { SimulatedStore } from './simulated-store.js'
+import { fieldsOf, SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
 
 interface InsertCommand {
@@ -103,7 +103,7 @@ export class SimulatedMongo extends SimulatedStore {
     this.writesInFlight++
     const number = this.writes
     const fault = this.takeFault('write')
-    this.log?.(`insert ${number} of ${documents.map(({ _id, name }) => `${_id} ${name}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
+    this.log?.(`insert ${number} of ${documents.map(document => `${document._id} ${textOf(document)}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
     const ends = fault === undefined ? () => {} : this.faultBegins()
     return new Promise<object>((resolve, reject) => {
       signal.addEventListener('abort', () => {
@@ -171,14 +171,15 @@ export class SimulatedMongo extends SimulatedStore {
     const errors: WriteError[] = []
     const stored: PlantDocument[] = []
     for (const [index, document] of documents.entries()) {
-      const { _id, name } = document
+      const { _id } = document
+      const text = textOf(document)
       const fails = fault?.kind === 'write errors' && index % fault.every === 0
       if (fails) {
         if (REFUSED.includes(fault.code)) this.hasRefused = true
         else this.isUncertain = true
         errors.push({ index, code: fault.code, errmsg: 'scripted' })
-        if (fault.stores && !REFUSED.includes(fault.code) && this.insert(_id, name, false)) stored.push(document)
-      } else if (this.insert(_id, name, false)) {
+        if (fault.stores && !REFUSED.includes(fault.code) && this.insert(_id, text, false)) stored.push(document)
+      } else if (this.insert(_id, text, false)) {
         stored.push(document)
       } else {
         errors.push({ index, code: 11000, errmsg: 'E11000 duplicate key' })
@@ -200,11 +201,11 @@ export class SimulatedMongo extends SimulatedStore {
     const place = this.#commits.indexOf(commit)
     if (place >= 0) this.#commits.splice(place, 1)
     // They may have been lost in the meantime, and stored again by another request.
-    for (const { _id, name } of commit.documents) {
-      const plant = this.plants.get(_id)
-      if (plant?.name === name) plant.isDurable = true
+    for (const document of commit.documents) {
+      const plant = this.plants.get(document._id)
+      if (plant?.text === textOf(document)) plant.isDurable = true
     }
-    commit.settle(commit.documents.every(({ _id, name }) => this.durable(_id) === name))
+    commit.settle(commit.documents.every(document => this.durable(document._id) === textOf(document)))
   }
 
   #find (
@@ -222,8 +223,8 @@ export class SimulatedMongo extends SimulatedStore {
       this.#after(this.#latency() + (fault?.kind === 'slow' ? fault.after : 0), () => {
         if (fault?.kind === 'error') return reject(serverError(fault.code, fault.labels))
         const found = ids.flatMap(_id => {
-          const name = readConcern === 'majority' ? this.durable(_id) : this.plants.get(_id)?.name
-          return name === undefined ? [] : [{ _id, name }]
+          const text = readConcern === 'majority' ? this.durable(_id) : this.plants.get(_id)?.text
+          return text === undefined ? [] : [{ _id, ...fieldsOf(text) }]
         })
         this.#after(this.#latency(), () => resolve(found))
       })

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/thread/thread-messages.js'
 import { SAME, TAKEN } from '../../src/stores/sqlite/thread/thread-messages.js'
-import { SimulatedStore } from './simulated-store.js'
+import { SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
 
 /** A database file whose transactions are durable once they are committed, and the threads that write to it. */
@@ -21,39 +21,40 @@ export class SimulatedSqlite extends SimulatedStore {
     this.writes++
     const fault = this.takeFault('write')
     const ends = fault === undefined ? () => {} : this.faultBegins()
-    const { ids, names } = request.plants
-    this.log?.(`write of ${names.map((name, i) => `${ids[i]} ${name}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
+    const { ids, names, tags } = request.plants
+    const texts = names.map((name, i) => textOf({ name, tag: tags[i] }))
+    this.log?.(`write of ${texts.map((text, i) => `${ids[i]} ${text}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
     if (fault?.kind === 'dies' || fault?.kind === 'slow') this.isUncertain = true
     this.#after(() => {
       ends()
-      done(this.#answer(ids, names, fault))
+      done(this.#answer(ids, texts, fault))
     }, fault?.kind === 'slow' ? fault.after : 0)
   }
 
-  #answer (ids: BigInt64Array, names: readonly string[], fault: Fault | undefined): SqliteAnswer | undefined {
+  #answer (ids: BigInt64Array, texts: readonly string[], fault: Fault | undefined): SqliteAnswer | undefined {
     const failed = (message: string, perhapsStored: boolean, permanent: boolean, ends: boolean): SqliteAnswer =>
       ({ kind: 'failed', message, perhapsStored, permanent, ends })
     if (fault?.kind === 'dies') {
-      if (fault.stores) this.#write(ids, names)
+      if (fault.stores) this.#write(ids, texts)
       return undefined
     }
     if (fault?.kind === 'fails') {
       if (fault.perhaps) this.isUncertain = true
       if (fault.permanent) this.hasRefused = true
-      if (fault.perhaps && fault.stores) this.#write(ids, names)
+      if (fault.perhaps && fault.stores) this.#write(ids, texts)
       return failed('failed', fault.perhaps, fault.permanent, this.random.chance(0.5))
     }
     if (this.isPoisoned(ids)) return failed('damaged', false, false, this.random.chance(0.5))
-    return { kind: 'done', outcomes: this.#write(ids, names) }
+    return { kind: 'done', outcomes: this.#write(ids, texts) }
   }
 
-  #write (ids: BigInt64Array, names: readonly string[]): Uint8Array | null {
+  #write (ids: BigInt64Array, texts: readonly string[]): Uint8Array | null {
     let outcomes: Uint8Array | null = null
-    names.forEach((name, i) => {
+    texts.forEach((text, i) => {
       const id = ids[i] ?? 0n
-      if (this.insert(id, name, true)) return
-      outcomes ??= new Uint8Array(names.length)
-      outcomes[i] = this.durable(id) === name ? SAME : TAKEN
+      if (this.insert(id, text, true)) return
+      outcomes ??= new Uint8Array(texts.length)
+      outcomes[i] = this.durable(id) === text ? SAME : TAKEN
     })
     return outcomes
   }

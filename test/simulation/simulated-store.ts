@@ -4,11 +4,22 @@ import type { Fault, Step, Story } from './story.js'
 
 type FaultStep = Extract<Step, { do: 'fault' }>
 
+/** A plant without its id, as the text by which a story names it. */
+export function textOf ({ name, tag }: { name: string, tag?: string | null | undefined }): string {
+  return tag === undefined || tag === null ? name : `${name}, ${tag}`
+}
+
+/** The plant without its id that has this text. */
+export function fieldsOf (text: string): { name: string, tag?: string } {
+  const [name = '', tag] = text.split(', ')
+  return tag === undefined ? { name } : { name, tag }
+}
+
 /** The common parts of both simulated stores: the plants, the faults to come, and a record of what happened. */
 export class SimulatedStore {
   /** The stored plants by id; those that are not durable can be lost. */
-  readonly plants = new Map<bigint, { name: string, isDurable: boolean }>()
-  /** Each plant that was ever stored, even if it was lost again, as `id name`. */
+  readonly plants = new Map<bigint, { text: string, isDurable: boolean }>()
+  /** Each plant that was ever stored, even if it was lost again, as `id text`. */
   readonly everStored = new Set<string>()
   /** Whether anything has happened that leaves an outcome uncertain. */
   isUncertain = false
@@ -29,10 +40,10 @@ export class SimulatedStore {
     this.#poison = story.poison
   }
 
-  /** The name of a plant that cannot be lost any more. */
+  /** The text of a plant that cannot be lost any more. */
   durable (id: bigint): string | undefined {
     const plant = this.plants.get(id)
-    return plant?.isDurable === true ? plant.name : undefined
+    return plant?.isDurable === true ? plant.text : undefined
   }
 
   addFault (step: FaultStep): void {
@@ -53,10 +64,10 @@ export class SimulatedStore {
     this.#poison = []
   }
 
-  protected insert (id: bigint, name: string, isDurable: boolean): boolean {
+  protected insert (id: bigint, text: string, isDurable: boolean): boolean {
     if (this.plants.has(id)) return false
-    this.plants.set(id, { name, isDurable })
-    this.everStored.add(`${id} ${name}`)
+    this.plants.set(id, { text, isDurable })
+    this.everStored.add(`${id} ${text}`)
     return true
   }
 

@@ -22,7 +22,7 @@ export type Fault =
   | { kind: 'slow', after: number }
 
 export type Step = { at: number } & (
-  | { do: 'create', id: number, name: string }
+  | { do: 'create', id: number, text: string }
   /** The next `times` commands of this kind have the fault. */
   | { do: 'fault', to: 'write' | 'read' | 'connect', fault: Fault, times: number }
   /** MongoDB: writes that have not reached the majority are lost; replication stops, or resumes. */
@@ -60,7 +60,7 @@ export function storyOf (seed: number): Story {
       for (let count = random.pick(1, 1, 2, 3, 8); count > 0; count--) {
         const id = 1 + random.below(ids)
         // Mostly a new plant, sometimes one that was created before.
-        steps.push({ at, do: 'create', id, name: random.chance(0.3) ? 'fern' : random.chance(0.5) ? 'ivy' : `plant ${steps.length}` })
+        steps.push({ at, do: 'create', id, text: random.chance(0.3) ? 'fern' : random.chance(0.5) ? 'fern, tall' : `plant ${steps.length}` })
       }
     } else if (sort < 0.96) {
       steps.push(store === 'MongoDB' ? mongoFault(at, random) : sqliteFault(at, random))
