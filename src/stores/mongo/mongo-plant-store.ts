@@ -34,10 +34,13 @@ export type MongoPlantStoreOptions =
  * @throws {TypeError} if the options or the URL are invalid; the message contains no credentials
  */
 export function mongoPlantStore (options: MongoPlantStoreOptions): PlantStore {
+  const refusal = new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')
+  // A URL instead of the options would be in the message of `in`, with its credentials.
+  if (Object(options) !== options) throw refusal
   if ('collection' in options) return createStore(options.collection)
   if ('db' in options) return createStore(options.db.collection('plants'))
   if ('client' in options) return createStore(databaseOf(options.client).collection('plants'))
-  if (typeof options.url !== 'string') throw new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')
+  if (typeof options.url !== 'string') throw refusal
   const client: MongoDriverClient = connectionTo(options.url, options.storeTimeout ?? 10_000)
   return createStore(databaseOf(client, options.url).collection('plants'), client)
 }

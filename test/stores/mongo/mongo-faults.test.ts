@@ -106,8 +106,8 @@ t.test('a write by another store on the same client does not make an outcome unc
 })
 
 t.test('invalid options throw immediately, with no credentials in the message', async t => {
-  for (const options of [{}, { url: 12 }, { url: undefined }]) {
-    t.throws(() => mongoPlantStore(options as unknown as MongoPlantStoreOptions), { name: 'TypeError', message: /one of the options url, client, db and collection must be given/ })
+  for (const options of [{}, { url: 12 }, { url: undefined }, undefined, null, 'mongodb://user:secret@localhost/']) {
+    t.throws(() => mongoPlantStore(options as unknown as MongoPlantStoreOptions), { name: 'TypeError', message: /^mongoPlantStore: one of the options url, client, db and collection must be given$/ })
   }
   for (const url of ['', 'plants', 'http://localhost', 'mongodb://', 'mongodb://user:sec%ret@localhost/', 'mongodb://user:sec:ret@ret@localhost', 'mongodb://user:secret@localhost/?x=@y', 'mongodb://user:secret@localhost/?w=secret&retryWrites=5', 'mongodb://user:sec?ret@localhost', 'mongodb://user:secret@localhost/?compressors=se@cret']) {
     t.throws(() => mongoPlantStore({ url }), { name: 'TypeError' }, url)
