@@ -1,5 +1,5 @@
 /** Indexed by length, which rules out nearly all other headers without a comparison. */
-const uniqueHeaders: readonly (string | undefined)[] = Object.assign(new Array(14), {
+const uniqueHeaders: readonly (string | undefined)[] = Object.assign([], {
   4: 'host', 12: 'content-type', 13: 'authorization'
 })
 

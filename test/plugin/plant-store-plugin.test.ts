@@ -282,6 +282,9 @@ t.test('the diagnostics channels report each create request and its outcome', as
   await create(app, '/plants', '{')
   t.match(starts, results.map(() => ({ pending: 1, outcome: undefined })))
   t.match(ends, ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'].map(outcome => ({ pending: 0, outcome })))
+  unsubscribe('plant-store:create:end', end)
+  await create(app, '/plants', { id: 7, name: 'Ficus' })
+  t.equal(starts.length, results.length + 1, 'each channel is independent of the other')
 })
 
 t.test('the plugin declares its name and the supported versions of Fastify', async t => {

@@ -314,4 +314,8 @@ t.test('the diagnostics channels report the start and the completion of each bat
     { name: names[0], plants: 1, milliseconds: undefined, retries: 0 },
     { name: names[1], plants: 1, milliseconds: 0, retries: 1 }
   ])
+  unsubscribe(names[1], observe)
+  create([3])
+  await clock.turns()
+  t.match(observed.slice(4), [{ name: names[0], plants: 1 }], 'each channel is independent of the other')
 })
