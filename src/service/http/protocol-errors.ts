@@ -11,7 +11,7 @@ let lastValidHost: string | undefined
 /** @returns the fault of a request that Node's parser accepts and RFC 9112 does not; undefined if it has none */
 export function protocolError (request: IncomingMessage): ApiError | undefined {
   const { headers: { host }, rawHeaders, httpVersionMajor, httpVersionMinor } = request
-  if (httpVersionMajor !== 1 || httpVersionMinor > 1) return new ApiError('requestMalformed', 'The HTTP version is not supported: use HTTP/1.1')
+  if (httpVersionMajor !== 1) return new ApiError('requestMalformed', 'The HTTP version is not supported: use HTTP/1.1')
   const repeated = repeatedHeader(rawHeaders, 'authorization')
   if (repeated !== undefined) return new ApiError('requestMalformed', `There is more than one ${repeated} header: send one`)
   if (host === lastValidHost && host !== undefined) return undefined

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Long, MongoClient, MongoNetworkTimeoutError, MongoServerSelectionError, type Document, type TopologyDescription } from 'mongodb'
 import t, { type Test } from 'tap'
 import { connectionTo } from '../../../src/stores/mongo/mongo-connection.js'
@@ -242,6 +243,10 @@ t.test('a refusal is final, and nothing is stored', async t => {
     t.type(error, PlantNotStored, `command error ${code}`)
     t.match(error, { permanent: true, message: /not authorized on plant_store/ })
 
+    mongo.on('find', (_context, execute) => {
+      t.fail('no plant is there to be compared')
+      return execute()
+    })
     mongo.on('insert', writeErrors({ at: [0], code, message: `{ name: "${FICUS.name}", tag: "${FICUS.tag}" }` }))
     const ofOne = await failure(store, 5_000)
     t.type(ofOne, PlantNotStored, `write error ${code}`)
@@ -305,6 +310,14 @@ t.test('with a server that hangs, a request settles by its deadline', async t =>
   const start = performance.now()
   t.type(await failure(store, 2_500), PlantPerhapsStored)
   t.ok(performance.now() - start < 15_000)
+})
+
+t.test('with a server that hangs, the store is not ready within seconds, even if the client has no timeout', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const store = mongoPlantStore({ client: await connectClient(t, mongo) })
+  await store.ready?.()
+  mongo.on('ping', hang())
+  await t.rejects(Promise.race([store.ready?.(), sleep(20_000, undefined, { ref: false })]), /^MongoDB: /)
 })
 
 t.test('a silent MongoDB is distinguished from one that is known to be unreachable', async t => {
