@@ -89,7 +89,7 @@ export class SqliteClient implements StoreWriter {
       await this.#exit
       this.#lastAnswer = undefined
     }
-    if (this.#closed && this.#thread === undefined) return failed('the store is closed', false)
+    if (this.#closed) return failed('the store is closed', false)
     try {
       this.#thread ??= this.#start()
     } catch (error) {

@@ -30,7 +30,9 @@ async function serve (t: Test, configuration = {}) {
 }
 
 /** Resolves when the channel reports the expected number of bytes. */
-async function held (t: Test, expected: number, create: (bytes: number) => Promise<number>): Promise<void> {
+async function held (
+  t: Test, expected: number, create: (bytes: number) => Promise<number>, message = `${expected} bytes are held`
+): Promise<void> {
   const seen: number[] = []
   const end = (message: unknown) => { seen.push((message as CreateMessage).queueBytes) }
   subscribe('plant-store:create:end', end)
@@ -39,7 +41,7 @@ async function held (t: Test, expected: number, create: (bytes: number) => Promi
     await create(20)
   }
   unsubscribe('plant-store:create:end', end)
-  t.equal(seen.at(-1), expected, `${expected} bytes are held`)
+  t.equal(seen.at(-1), expected, message)
 }
 
 t.test('a create request that would exceed QUEUE_BYTES is 503, 50301, until there is room again', async t => {
@@ -88,7 +90,9 @@ t.test('bytes received count until the body is complete or the client disconnect
   await held(t, 8_000, create)
   second.socket.resetAndDestroy()
   await held(t, 6_000, create)
-  first.write(body.slice(6_000))
+  first.write(body.slice(6_000, 6_001))
+  await held(t, 9_000, create, 'the buffer of a body has doubled, up to the Content-Length')
+  first.write(body.slice(6_001))
   t.equal((await first.answer()).status, 200)
   await held(t, 0, create)
 })

@@ -42,11 +42,13 @@ t.test('a plant is written as { _id: Long, name, tag }, with majority write conc
   const mongo = await ScriptedMongo.start(t)
   const client = await connectClient(t, mongo, { monitorCommands: true })
   const commands: Document[] = []
-  client.on('commandStarted', ({ commandName, command }) => { if (commandName === 'insert') commands.push(command) })
+  client.on('commandStarted', ({ commandName, command }) => { if (/insert|find/.test(commandName)) commands.push(command) })
   const store = mongoPlantStore({ client })
   await store.open?.()
   await Promise.all([store.create(FICUS, soon()), store.create({ id: 2n ** 63n - 1n, name: 'Fern' }, soon())])
   t.match(commands, [{ insert: 'plants', ordered: false, writeConcern: { w: 'majority', j: true }, $db: 'plant_store' }])
+  t.equal(await store.create(FICUS, soon()), 'same')
+  t.match(commands[2], { find: 'plants', filter: { _id: { $in: [1n] } }, readConcern: { level: 'majority' } }, 'only the plants with the same ids are read')
 
   const documents = await client.db('plant_store').collection<Document>('plants').find({}, { promoteLongs: false }).sort({ _id: 1 }).toArray()
   t.strictSame(documents.map(({ _id, ...rest }) => [_id instanceof Long, String(_id), rest]), [

@@ -200,6 +200,7 @@ t.test('close lets the thread complete earlier requests, and waits for its exit'
   const write = scripted.write()
   let isClosed = false
   scripted.client.close().then(() => { isClosed = true })
+  await t.rejects(scripted.client.check(false), { message: 'SQLite: the store is closed' }, 'later ones are refused')
   t.match(scripted.thread.requests, [{ kind: 'write' }, { kind: 'close' }])
   scripted.thread.answer(DONE)
   t.strictSame(await write, ['stored'])
