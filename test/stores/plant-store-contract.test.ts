@@ -134,6 +134,13 @@ t.test('the suite detects a store that violates the contract', async t => {
         return await super.create(isAlike ? { ...plant, name: there.name } : plant, deadline)
       }
     }, [TAKEN]],
+    ...(['name', 'tag'] as const).map((field): typeof faults[0] => [`ignores case when it compares a ${field}`, class extends SoundStore {
+      override async create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
+        const text = this.plants.get(plant.id)?.[field]
+        const isAlike = text !== undefined && text.toLowerCase() === plant[field]?.toLowerCase()
+        return await super.create(isAlike ? { ...plant, [field]: text } : plant, deadline)
+      }
+    }, [TAKEN]]),
     ['treats an empty tag as none', storeThatChanges(({ tag, ...plant }) => tag ? { ...plant, tag } : plant), [EXACT, TAKEN]],
     ['replaces a plant', class extends SoundStore {
       override async create ({ id, ...plant }: NewPlant, deadline: number): Promise<CreateOutcome> {

@@ -56,7 +56,7 @@ export function jsonBodyParser (limit: number, queue: CreateQueue) {
 
 function mediaTypeError (headers: IncomingHttpHeaders): ApiError | undefined {
   const type = headers['content-type']
-  if ((type === 'application/json' || json.test(type ?? '')) && headers['content-encoding'] === undefined) return undefined
+  if (json.test(type ?? '') && headers['content-encoding'] === undefined) return undefined
   return new ApiError('mediaTypeUnsupported')
 }
 

@@ -67,6 +67,7 @@ t.test('plants go to the given collection, database, client or URL, and a given 
     ['client', { client }, 'plant_store', 'plants'],
     ['url', { url: mongo.urlOf('jungle') }, 'jungle', 'plants'],
     ['url with the database test', { url: mongo.urlOf('test') }, 'test', 'plants'],
+    ['url that ends with the database test', { url: mongo.urlOf('test').replace(/\?.*/, '') }, 'test', 'plants'],
     ['url without a database', { url: mongo.url }, 'plant_store', 'plants'],
     ['url with options', { url: mongo.urlOf('steppe').replace('?', '?serverSelectionTimeoutMS=3000&'), storeTimeout: 5_000 }, 'steppe', 'plants']
   ]
