@@ -85,9 +85,9 @@ export class Retries {
     return true
   }
 
-  /** Reports a stored plant, and the kind of its batch. */
-  stored ({ plant }: PendingCreate, kind: Kind): void {
-    if (kind === 'apart') this.#isolatedIds.delete(plant.id)
+  /** Reports a stored plant. */
+  stored ({ plant }: PendingCreate): void {
+    this.#isolatedIds.delete(plant.id)
   }
 
   /** Reports requests that each failed by itself: they may return to the queue, but do not hold it up. */

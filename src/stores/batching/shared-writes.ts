@@ -188,13 +188,13 @@ export class SharedWrites {
 
   /** @returns the number of plants that will be sent again */
   #settle (batch: Batch, results: readonly WriteResult[]): number {
-    const { kind, creates } = batch
+    const { creates } = batch
     const again: PendingCreate[] = []
     creates.forEach((create, place) => {
       const result = results[place] ?? new PlantPerhapsStored('the store gave no result for it')
       if (typeof result === 'string') {
         create.resolve(result)
-        this.#retries.stored(create, kind)
+        this.#retries.stored(create)
       } else if (this.#mayTryAgain(create, result)) {
         again.push(create)
       }
