@@ -50,7 +50,7 @@ export async function drain (servers: readonly Server[], sharedPort?: SharedPort
   })))
   sharedPort?.closed()
   gate.release()
-  while (await Promise.race([closed, sleep(IDLE_TIMEOUT_MS, 'open', { ref: false })]) === 'open') {
+  while (await Promise.race([closed, sleep(IDLE_TIMEOUT_MS, 'open')]) === 'open') {
     // A request that arrived while the process waited for the processor is read only now.
     await turn()
     // Connections still open have no request pending, or never sent one.
