@@ -1,13 +1,14 @@
 import { performance } from 'node:perf_hooks'
 import autocannon from 'autocannon'
 import type { Shot } from './requests.js'
-import { Window, type LoadJob, type LoadResult } from './window.js'
+import { until, Window, type LoadJob, type LoadResult } from './window.js'
 
 declare module 'autocannon' {
   /** Members that are missing from autocannon's types. */
   interface Client {
     opts: { verifyBody: (body: string) => boolean }
     getRequestBuffer: () => string
+    responseMax?: number
   }
 }
 
@@ -17,6 +18,8 @@ declare module 'autocannon' {
  */
 export async function closedLoop (job: LoadJob, next: () => Shot): Promise<LoadResult> {
   const window = new Window(job)
+  const clients: autocannon.Client[] = []
+  let pending = 0
   const options = {
     url: job.url,
     method: 'POST',
@@ -25,18 +28,26 @@ export async function closedLoop (job: LoadJob, next: () => Shot): Promise<LoadR
     sampleInt: 50, // milliseconds between checks for a stop
     timeout: 30,
     setupClient (client) {
-      let sent: Shot
+      let sent: Shot | undefined
       let sentAt = 0
       let finish: (body: string) => void = () => {}
+      clients.push(client)
       client.getRequestBuffer = () => {
+        // autocannon connects again and goes on, as if the request had not been sent.
+        if (sent !== undefined) window.fail(new Error('the server closed a connection'))
         sentAt = performance.now()
         sent = next()
+        pending++
         return sent.text
       }
       // autocannon reports the status, then asks for the next request, and only then returns the body.
       client.on('response', status => {
         const [shot, since] = [sent, sentAt]
-        finish = body => window.answer(shot, status, body, since)
+        sent = undefined
+        finish = body => {
+          pending--
+          if (shot !== undefined) window.answer(shot, status, body, since)
+        }
       })
       client.opts.verifyBody = body => {
         finish(body)
@@ -45,11 +56,18 @@ export async function closedLoop (job: LoadJob, next: () => Shot): Promise<LoadR
     }
   } satisfies autocannon.Options & { sampleInt: number }
   const run = autocannon(options, () => {})
+  const stopped = new Promise(resolve => run.once('done', resolve))
   run.on('reqError', window.fail)
+
+  async function drain (): Promise<void> {
+    // A client with a limit ends after its next response.
+    for (const client of clients) client.responseMax = 1
+    await until(() => pending === 0)
+  }
+
   try {
-    return await window.pass()
+    return await window.pass(drain)
   } finally {
-    const stopped = new Promise(resolve => run.once('done', resolve))
     run.stop?.()
     await stopped
   }

@@ -1,11 +1,10 @@
 import { performance } from 'node:perf_hooks'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { percentiles } from '../statistics.js'
-import { openConnection, type Connection } from './open-connection.js'
+import { openConnection } from './open-connection.js'
 import type { Shot } from './requests.js'
-import { Window, type LoadJob, type LoadResult } from './window.js'
+import { until, Window, type LoadJob, type LoadResult } from './window.js'
 
-/** Milliseconds for which responses are awaited after the last start. */
+/** Milliseconds after the window for which requests that are due can still start. */
 const drainMs = 1_000
 
 /**
@@ -18,8 +17,6 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
     Array.from({ length: job.connections }, () => openConnection(job.url, window.fail))
   )
   const free = [...connections]
-  /** When each pending request should have started. */
-  const pending = new Map<Connection, number>()
   const lateStarts: number[] = []
   const total = Math.floor((job.leadIn + job.duration) * rate)
   const begin = performance.now()
@@ -36,9 +33,7 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
       // A start that had to wait for a free connection is late because of the server, not of the generator.
       if (window.includes(since) && free.length > 0) lateStarts.push((now - since) * 1000)
       const shot = next()
-      pending.set(connection, since)
       connection.send(shot.text, (status, body) => {
-        pending.delete(connection)
         free.push(connection)
         window.answer(shot, status, body, since)
         startDue()
@@ -51,7 +46,8 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
     startDue()
     if (isStopped) return
     // Timers are up to 2 ms late, and a busy loop occupies a core. Close to a start, it sleeps for 0.1 ms at a time.
-    const wait = started < total ? dueAt(started) - performance.now() : Infinity
+    // Without a free connection, responses start what is due.
+    const wait = started === total ? Infinity : free.length === 0 ? 0.1 : dueAt(started) - performance.now()
     if (wait > 5) {
       setTimeout(tick, Math.min(50, wait - 3))
     } else {
@@ -61,13 +57,13 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
   }
 
   async function drain (): Promise<void> {
-    for (const giveUpAt = performance.now() + drainMs; performance.now() < giveUpAt; await sleep(5)) {
-      if (pending.size === 0 && started >= total) return
+    const giveUpAt = performance.now() + drainMs
+    await until(() => started === total || performance.now() > giveUpAt)
+    // A request that could not even start counts with the time it has waited.
+    for (; started < total; started++) {
+      if (window.includes(dueAt(started))) window.record(performance.now() - dueAt(started))
     }
-    // A request without a response counts with the time it has waited.
-    const unanswered = [...pending.values()]
-    for (; started < total; started++) unanswered.push(dueAt(started))
-    for (const since of unanswered) if (window.includes(since)) window.record(performance.now() - since)
+    await until(() => free.length === connections.length)
   }
 
   try {

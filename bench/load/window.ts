@@ -18,11 +18,15 @@ export interface LoadJob {
 export interface LoadResult {
   answers: number // that arrived in the window
   perSecond: number
-  acknowledged: number // in the whole run: the store must hold at least as many plants
+  acknowledged: number // in the whole run: the store must hold as many plants
   latency: Percentiles | undefined // µs
   generatorBusy: number // share of the window in which the generator was busy
   processor?: ProcessorTime | undefined // of the server in the window
   lateness?: number | undefined // µs, p99, by which an open loop started requests late
+}
+
+export async function until (isDone: () => boolean): Promise<void> {
+  while (!isDone()) await sleep(5)
 }
 
 /** The measured part of a run. The first wrong answer fails the run. */
@@ -42,7 +46,7 @@ export class Window {
     this.#failed.catch(() => {})
   }
 
-  /** @param since when the request started or, in an open loop, should have started, which then decides if it counts */
+  /** @param since when the request started or, in an open loop, should have started, which decides if it counts */
   answer (shot: Shot, status: number, body: string, since: number): void {
     try {
       checkAnswer(shot, status, body)
@@ -52,7 +56,7 @@ export class Window {
     const now = performance.now()
     this.#acknowledged++
     if (this.includes(now)) this.#answers++
-    if (this.includes(this.#job.rate === undefined ? now : since)) this.record(now - since)
+    if (this.includes(since)) this.record(now - since)
   }
 
   record (milliseconds: number): void {
@@ -63,8 +67,11 @@ export class Window {
     return moment >= this.#opensAt && moment < this.#closesAt
   }
 
-  /** Waits until the window is over, and then for the remaining work, unless the run fails first. */
-  async pass (finish: () => Promise<void> = async () => {}): Promise<LoadResult> {
+  /**
+   * Waits until the window is over, and then for the responses that are still missing, unless the run fails first. Only
+   * if all have come, it is known how many plants the store must hold.
+   */
+  async pass (drain: () => Promise<void>): Promise<LoadResult> {
     const { leadIn, duration, pid } = this.#job
     const unlessFailed = (work: Promise<void>): Promise<void> => Promise.race([work, this.#failed])
     this.#opensAt = performance.now() + leadIn * 1000
@@ -75,7 +82,8 @@ export class Window {
     await unlessFailed(sleep(this.#closesAt - performance.now()))
     const { utilization: generatorBusy } = performance.eventLoopUtilization(before)
     const processor = used?.()
-    await unlessFailed(finish())
+    const giveUp = setTimeout(() => this.fail(new Error('a request had no response for 10 s')), 10_000)
+    await unlessFailed(drain()).finally(() => clearTimeout(giveUp))
     const [answers, acknowledged, latency] = [this.#answers, this.#acknowledged, percentiles(this.#latencies)]
     return { answers, perSecond: answers / duration, acknowledged, latency, generatorBusy, processor }
   }
