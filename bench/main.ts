@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../src/error-message.js'
-import { plan } from './cases.js'
 import { startGenerator } from './load/generator.js'
 import { help, readOptions, WrongOption, type Options } from './options.js'
+import { plan } from './plan.js'
 import { changes, differences } from './report/changes.js'
 import { page } from './report/page.js'
 import { pictures } from './report/pictures.js'
@@ -33,18 +33,31 @@ async function main (words: readonly string[]): Promise<number> {
     console.log(help)
     return 0
   }
-  // Loaded first, so that a wrong name fails before the measurements, not after them.
-  const before = options.compare === undefined ? undefined : load(options.compare)
-  const results = options.from === undefined ? await measure(options, words) : load(options.from)
+  // First, so that what cannot be read or written fails before the measurements, not after them.
+  const before = options.compare === undefined ? undefined : saved(options.compare)
+  const from = options.from === undefined ? undefined : saved(options.from)
+  const folder = resultsFolder(options.save ?? options.from ?? 'latest')
+  mkdirSync(folder, { recursive: true })
+  const results = from ?? await measure(options, words)
   const [head, text, drawn] = [header(results), tables(results, before), pictures(results)]
   const lines = [...summary(results), ...before === undefined ? [] : differences(before, results)]
-  const folder = resultsFolder(options.from ?? options.save)
   const files = { 'results.json': JSON.stringify(results, null, 1), 'page.html': page(head, lines, Object.values(drawn), text), ...drawn }
-  mkdirSync(folder, { recursive: true })
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
   process.stderr.write(clearLine)
   console.log([head, `${text}${lines.join('\n')}\n`, join(folder, 'page.html')].join('\n'))
   return before !== undefined && [...changes(before, results).values()].some(change => change.endsWith('WORSE')) ? 1 : 0
+}
+
+/** @throws {Error} if there is no such run, or it cannot be shown */
+function saved (name: string): Results {
+  try {
+    const results = load(name)
+    header(results)
+    tables(results)
+    return results
+  } catch (error) {
+    throw new Error(`"${name}" is not a saved run: ${messageOf(error)}`)
+  }
 }
 
 async function measure (options: Options, words: readonly string[]): Promise<Results> {
@@ -53,7 +66,7 @@ async function measure (options: Options, words: readonly string[]): Promise<Res
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-bench-'))
   // start-process.ts added its listener earlier, so the processes that use this folder are killed first.
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
 
   const { url, mongodb, rounds, warmUp, duration, token = randomBytes(24).toString('base64url') } = options
   const environment = withoutSecrets(Object.entries(options.environment).map(pair => pair.join('=')).join(' '))
@@ -69,7 +82,7 @@ async function measure (options: Options, words: readonly string[]): Promise<Res
   }
 }
 
-/** Removes the token, and the user and password of an address. */
+/** Removes the token, and the user and passwords of an address. */
 function withoutSecrets (command: string): string {
-  return command.replace(/(--token[ =])\S+/g, '$1TOKEN').replace(/\/\/[^@/ ]*@/g, '//')
+  return command.replace(/((?:--token[ =]|password=))[^\s&]+/gi, '$1…').replace(/\/\/[^@/ ]*@/g, '//')
 }

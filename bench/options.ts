@@ -74,7 +74,7 @@ export function readOptions (words: readonly string[]) {
     rounds: single('rounds', 3),
     duration: single('duration', 1, 0.1),
     warmUp: single('warm-up', 3, 0.1),
-    save: text('save') ?? 'latest',
+    save: text('save'),
     compare: text('compare'),
     from: text('from'),
     help: text('help') !== undefined

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, statfsSync } from 'node:fs'
+import { readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { CaseName } from './cases.js'
@@ -60,8 +60,7 @@ export function versions (): Record<string, string> {
 
 export function machine (folder: string): string {
   const isTmpfs = statfsSync(folder).type === 0x01021994
-  const disk = isTmpfs ? 'memory (tmpfs), where nothing is durable' : 'disk'
-  return `${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}; stores on ${disk}`
+  return `${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}; stores ${isTmpfs ? 'in memory (tmpfs), not durable' : 'on disk'}`
 }
 
 /** The folder of a run: a path, or a name below bench/results. */
@@ -69,9 +68,6 @@ export function resultsFolder (name: string): string {
   return name.includes('/') ? resolve(name.replace(/\/results\.json$/, '')) : resolve('bench/results', name)
 }
 
-/** @throws {Error} if there is no such run */
 export function load (name: string): Results {
-  const file = join(resultsFolder(name), 'results.json')
-  if (!existsSync(file)) throw new Error(`no saved run "${name}"${name.includes('/') ? '' : ' in bench/results'}`)
-  return JSON.parse(readFileSync(file, 'utf8'))
+  return JSON.parse(readFileSync(join(resultsFolder(name), 'results.json'), 'utf8'))
 }

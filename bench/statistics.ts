@@ -1,7 +1,6 @@
 export interface Spread { median: number, low: number, high: number, rounds: number }
 
 export function median (values: readonly number[]): number {
-  if (values.length === 0) return NaN
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1
   const upper = sorted[middle] ?? NaN

@@ -59,14 +59,12 @@ export async function closedLoop (job: LoadJob, next: () => Shot): Promise<LoadR
   const stopped = new Promise(resolve => run.once('done', resolve))
   run.on('reqError', window.fail)
 
-  async function drain (): Promise<void> {
-    // A client with a limit ends after its next response.
-    for (const client of clients) client.responseMax = 1
-    await until(() => pending === 0)
-  }
-
   try {
-    return await window.pass(drain)
+    return await window.pass(async () => {
+      // A client with a limit ends after its next response.
+      for (const client of clients) client.responseMax = 1
+      await until(() => pending === 0)
+    })
   } finally {
     run.stop?.()
     await stopped

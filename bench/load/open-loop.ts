@@ -4,18 +4,14 @@ import { openConnection } from './open-connection.js'
 import type { Shot } from './requests.js'
 import { until, Window, type LoadJob, type LoadResult } from './window.js'
 
-/** Milliseconds after the window for which requests that are due can still start. */
-const drainMs = 1_000
-
 /**
  * Starts requests at a fixed rate, however slow the server is, and measures each from the time at which it should have
  * started: a stall of half a second shows in all requests that it delayed, not in one per connection.
  */
 export async function openLoop (job: LoadJob, rate: number, next: () => Shot): Promise<LoadResult> {
   const window = new Window(job)
-  const connections = await Promise.all(
-    Array.from({ length: job.connections }, () => openConnection(job.url, window.fail))
-  )
+  const opening = Array.from({ length: job.connections }, () => openConnection(job.url, window.fail))
+  const connections = await Promise.all(opening)
   const free = [...connections]
   const lateStarts: number[] = []
   const total = Math.floor((job.leadIn + job.duration) * rate)
@@ -57,12 +53,11 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
   }
 
   async function drain (): Promise<void> {
-    const giveUpAt = performance.now() + drainMs
-    await until(() => started === total || performance.now() > giveUpAt)
+    // What is due can start for another second.
+    await until(() => started === total || performance.now() > dueAt(total) + 1000)
     // A request that could not even start counts with the time it has waited.
-    for (; started < total; started++) {
-      if (window.includes(dueAt(started))) window.record(performance.now() - dueAt(started))
-    }
+    const waited = (place: number): void => window.record(performance.now() - dueAt(place))
+    for (; started < total; started++) if (window.includes(dueAt(started))) waited(started)
     await until(() => free.length === connections.length)
   }
 

@@ -67,10 +67,7 @@ export class Window {
     return moment >= this.#opensAt && moment < this.#closesAt
   }
 
-  /**
-   * Waits until the window is over, and then for the responses that are still missing, unless the run fails first. Only
-   * if all have come, it is known how many plants the store must hold.
-   */
+  /** Waits until the window is over, and then for missing responses: a request without one may or may not be stored. */
   async pass (drain: () => Promise<void>): Promise<LoadResult> {
     const { leadIn, duration, pid } = this.#job
     const unlessFailed = (work: Promise<void>): Promise<void> => Promise.race([work, this.#failed])

@@ -1,6 +1,6 @@
 import { contender } from '../contenders.js'
-import { specKey, type Results } from '../results.js'
-import { figure, keepsUp, p99, perSecond, ratioTo } from './figures.js'
+import { specKey, type Measurement, type Results } from '../results.js'
+import { figure, isAtLeast, keepsUp, p99, perSecond, ratioTo } from './figures.js'
 
 /**
  * The change of throughput since another run, or of p99 at a given rate, as a ratio that is marked if it exceeds the
@@ -8,7 +8,8 @@ import { figure, keepsUp, p99, perSecond, ratioTo } from './figures.js'
  * `WORSE` is one; `worse` marks peers and, if bare was measured, figures that are not relative to it.
  */
 export function changes (before: Results, now: Results): Map<string, string> {
-  const hasBare = [before, now].every(run => run.measurements.some(({ spec }) => spec.server === 'bare'))
+  const isBare = (one: Measurement): boolean => one.spec.server === 'bare' && !isAtLeast(one)
+  const hasBare = [before, now].every(run => run.measurements.some(isBare))
   return new Map(now.measurements.flatMap(measurement => {
     const key = specKey(measurement.spec)
     const old = before.measurements.find(one => specKey(one.spec) === key)

@@ -38,8 +38,8 @@ export interface Bar {
 /** Horizontal bars, one for each row, with whiskers from the lowest to the highest round. */
 export function bars (title: string, x: number, y: number, length: number, all: readonly Bar[]): string[] {
   const most = Math.max(...all.map(bar => bar.all?.high ?? 0), 1)
-  const step =
-    [1, 2, 5, 10].map(one => one * 10 ** Math.floor(Math.log10(most / 4))).find(one => most / one <= 4) ?? most
+  const unit = 10 ** Math.floor(Math.log10(most / 4))
+  const step = [1, 2, 5, 10].map(one => one * unit).find(one => most / one <= 4) ?? most
   const at = (value: number): number => x + value / most * length
   const bottom = y + all.length * 28
   const ticks = Array.from({ length: Math.floor(most / step) + 1 }, (_, place) => place * step)

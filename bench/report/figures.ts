@@ -55,16 +55,12 @@ export function isAtLeast (measurement: Measurement): boolean {
 }
 
 /** The ratio to a base (see `Case.bases`); undefined for throughputs if one of them is a lower bound. */
-export function ratioTo (
-  base: string, measurement: Measurement, pick: Figure, { measurements }: Results
-): Spread | undefined {
-  const { spec } = measurement
+export function ratioTo (base: string, one: Measurement, pick: Figure, { measurements }: Results): Spread | undefined {
+  const { spec } = one
   const server = base === 'first' ? spec.server : base === 'fastify' ? `fastify-${contender(spec.server).store}` : base
-  const other = measurements.find(
-    one => one.spec.case === spec.case && one.spec.server === server && one.spec.connections === spec.connections
-  )
-  if (other === undefined || other === measurement) return undefined
-  if (pick === perSecond && [other, measurement].some(isAtLeast)) return undefined
-  const [values, others] = [valuesOf(measurement, pick), valuesOf(other, pick)]
+  const alike = measurements.filter(other => other.spec.case === spec.case && other.spec.server === server)
+  const other = alike.find(({ spec: { connections } }) => connections === spec.connections)
+  if (other === undefined || other === one || (pick === perSecond && [other, one].some(isAtLeast))) return undefined
+  const [values, others] = [valuesOf(one, pick), valuesOf(other, pick)]
   return values.length * others.length === 0 ? undefined : ratio(values, others)
 }

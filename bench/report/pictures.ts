@@ -8,12 +8,15 @@ import { countText, latencyText, throughputText } from './tables.js'
 /** SVGs by file name. Measurements with a scripted MongoDB are left out: readers would assume they are durable. */
 export function pictures (results: Results): Record<string, string> {
   const shown = results.measurements.filter(({ spec, rounds }) => rounds.length > 0 && (results.mongodb !== undefined || contender(spec.server).store !== 'mongodb'))
-  const caption = `${results.machine.replace(/;.*/, '')}; Node ${results.versions.node}; ${results.date.slice(0, 10)}; median and range; rounds: ${shown[0]?.rounds.length}`
+  const caption = `${results.machine.replace('; stores on disk', '')}; Node ${results.versions.node}; ${results.date.slice(0, 10)}; median and range; rounds: ${shown[0]?.rounds.length}`
   const drawn = { create: throughputPicture, latency: latencyPicture, commits: commitsPicture }
   return Object.fromEntries(Object.entries(drawn).flatMap(([name, draw]) => {
     const all = shown.filter(({ spec }) => spec.case === name && (name !== 'commits' || spec.server === 'ours-sqlite'))
     const mongo = all.some(({ spec }) => contender(spec.server).store === 'mongodb') ? `\n${mongoName(results.mongodb)}` : ''
-    return all.length === 0 ? [] : [[`${name === 'create' ? 'throughput' : name}.svg`, draw(all, `${caption}${mongo}`)]]
+    const file = name === 'create' ? 'throughput' : name
+    const counts = name === 'commits' ? [] : [...new Set(all.map(({ spec }) => spec.connections))]
+    if (counts.length > 1) return counts.map(count => [`${file}-${count}.svg`, draw(all.filter(({ spec }) => spec.connections === count), `${caption}${mongo}`)])
+    return all.length === 0 ? [] : [[`${file}.svg`, draw(all, `${caption}${mongo}`)]]
   }))
 }
 
@@ -51,17 +54,14 @@ function latencyPicture (all: Measurement[], caption: string): string {
   const servers = [...new Set(all.map(({ spec }) => spec.server))]
   const spreadOf = (one?: Measurement): Spread | undefined => one && keepsUp(one) ? figure(one, p99) : undefined
   const found = all.flatMap(one => spreadOf(one) ?? [])
-  const [least, most] = [
-    Math.floor(Math.log10(Math.min(...found.map(({ low }) => low), 1e5))),
-    Math.ceil(Math.log10(Math.max(...found.map(({ high }) => high), 1)))
-  ]
+  const least = Math.floor(Math.log10(Math.min(...found.map(({ low }) => low), 1e5)))
+  const most = Math.ceil(Math.log10(Math.max(...found.map(({ high }) => high), 1)))
   const [left, right, top, bottom] = [70, 860, 60, 300]
-  const y = (micros: number): number =>
-    bottom - ((Math.log10(micros) - least) / Math.max(1, most - least)) * (bottom - top)
-  const x = (place: number, server: number): number =>
-    left + ((place + 0.5) / rates.length) * (right - left) + (server - servers.length / 2) * 12
+  const [wide, high] = [(right - left) / rates.length, (bottom - top) / Math.max(1, most - least)]
+  const y = (micros: number): number => bottom - (Math.log10(micros) - least) * high
+  const x = (place: number, row: number): number => left + (place + 0.5) * wide + (row - servers.length / 2) * 12
   const decades = Array.from({ length: most - least + 1 }, (_, place) => 10 ** (least + place))
-  return picture('p99 latency at equal rates (log scale; lower is better)', caption, 400 + servers.length * 20, [
+  return picture(`p99 latency at equal rates (${connectionsText(all[0]?.spec.connections ?? 0)}; log scale; lower is better)`, caption, 400 + servers.length * 20, [
     ...decades.flatMap(micros => [line(left, y(micros), right, y(micros), faint), text(left - 8, y(micros) + 4, `${micros / 1000} ms`, 'end')]),
     ...rates.map((rate, place) => text(x(place, (servers.length - 1) / 2), bottom + 20, countText(rate), 'middle')),
     text((left + right) / 2, bottom + 40, 'requests/s', 'middle'),

@@ -1,6 +1,5 @@
-import { contender } from '../contenders.js'
 import { connectionsText, type Measurement, type Results } from '../results.js'
-import { allThreads, busiestThread, medianOf, mongoName, perSecond, ratioTo } from './figures.js'
+import { allThreads, busiestThread, labelOf, medianOf, mongoName, perSecond, ratioTo } from './figures.js'
 import { countText, latencyText, ratioText, throughputText, timeText } from './tables.js'
 
 /** The command, the machine and the versions of a run. */
@@ -16,7 +15,6 @@ export function header ({ date, command, method, machine, versions, mongodb, not
 export function summary (results: Results): string[] {
   const of = (name: string, server: string): Measurement[] =>
     results.measurements.filter(({ spec, rounds }) => spec.case === name && spec.server === server && rounds.length > 0)
-  const [bare, ours, mongo] = ['bare', 'ours-sqlite', 'ours-mongodb'].map(server => of('create', server)[0])
   const lines: string[] = []
   const times = (one: Measurement, base: string, what: string): string => {
     const ratio = ratioTo(base, one, perSecond, results)
@@ -28,24 +26,30 @@ export function summary (results: Results): string[] {
   }
 
   for (const one of [...of('create', 'ours-sqlite'), ...of('single', 'ours-sqlite')]) {
-    lines.push(`Durable on SQLite, ${connectionsText(one.spec.connections)}: ${throughputText(one)} requests/s${times(one, 'fastify', 'Fastify with one synchronous insert per request')}${times(one, 'fastify-batching', 'Fastify with group commit')}${times(one, 'bare', 'bare node:http')}.`)
+    lines.push(`${results.machine.includes('tmpfs') ? 'Not durable, in memory:' : 'Durable on'} SQLite, ${connectionsText(one.spec.connections)}: ${throughputText(one)} requests/s${times(one, 'fastify', 'Fastify with one synchronous insert per request')}${times(one, 'fastify-batching', 'Fastify with group commit')}${times(one, 'bare', 'bare node:http')}.`)
   }
-  if (ours !== undefined && medianOf(ours, allThreads) !== undefined) {
-    lines.push(`Processor time per response: ${cost(ours)}${bare === undefined ? '' : `; bare node:http, which checks and stores nothing: ${cost(bare)}`}.`)
+  for (const one of of('create', 'ours-sqlite')) {
+    if (medianOf(one, allThreads) === undefined) continue
+    const bare = of('create', 'bare').find(({ spec }) => spec.connections === one.spec.connections)
+    lines.push(`Processor time per response, ${connectionsText(one.spec.connections)}: ${cost(one)}${bare === undefined ? '' : `; bare node:http, which checks and stores nothing: ${cost(bare)}`}.`)
   }
-  const atRates = results.measurements.filter(({ spec }) => spec.case === 'latency')
-  const rates = [...new Set(atRates.map(({ spec }) => spec.rate))]
-  const p99s = [...new Set(atRates.map(({ spec }) => spec.server))].map(server => {
-    const all = rates.map(rate => atRates.find(({ spec }) => spec.server === server && spec.rate === rate))
-    return `${contender(server).label}: ${all.map(one => one && latencyText(one)).join(' / ')}`
-  })
-  if (p99s.length > 0) lines.push(`p99 latency at ${rates.map(countText).join(' / ')} requests/s: ${p99s.join('; ')}.`)
+  const latencies = results.measurements.filter(({ spec }) => spec.case === 'latency')
+  for (const connections of new Set(latencies.map(({ spec }) => spec.connections))) {
+    lines.push(p99Line(latencies.filter(({ spec }) => spec.connections === connections)))
+  }
   const shared = of('commits', 'ours-sqlite').map(one => `${medianOf(one, round => round.plantsPerCommit)?.toFixed(1)} at ${one.spec.connections}`)
   if (shared.length > 0) lines.push(`Plants that share a commit, by connections: ${shared.join(', ')}.`)
-  if (mongo !== undefined) {
-    lines.push(results.mongodb === undefined
-      ? 'MongoDB was scripted in memory, with nothing durable: those figures are the service\'s own share. --mongodb URL measures a real one.'
-      : `${mongoName(results.mongodb)}: ${throughputText(mongo)} requests/s${times(mongo, 'fastify', 'Fastify with one insert per request')}.`)
-  }
-  return lines
+  const mongo = of('create', 'ours-mongodb').map(one => results.mongodb === undefined
+    ? 'MongoDB was scripted in memory, with nothing durable: those figures are the service\'s own share. --mongodb URL measures a real one.'
+    : `${mongoName(results.mongodb)}, ${connectionsText(one.spec.connections)}: ${throughputText(one)} requests/s${times(one, 'fastify', 'Fastify with one insert per request')}.`)
+  return [...lines, ...new Set(mongo)]
+}
+
+function p99Line (all: readonly Measurement[]): string {
+  const rates = [...new Set(all.map(({ spec }) => spec.rate))]
+  const servers = [...new Set(all.map(labelOf))].map(label => {
+    const ofOne = rates.map(rate => all.find(one => labelOf(one) === label && one.spec.rate === rate))
+    return `${label}: ${ofOne.map(one => one && latencyText(one)).join(' / ')}`
+  })
+  return `p99 latency at ${rates.map(countText).join(' / ')} requests/s, ${connectionsText(all[0]?.spec.connections ?? 0)}: ${servers.join('; ')}.`
 }

@@ -22,14 +22,13 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
   const compared = before && changes(before, results)
   const name = first?.spec.case ?? 'create'
   const { bases } = caseOf(name)
+  const base = bases.slice(0, 1)
   const to = (base: string, pick: Figure): Column => [`÷ ${base === 'fastify' ? 'Fastify, same store' : base}`, one => ratioText(ratioTo(base, one, pick, results))]
   const time = (head: string, pick: Figure): Column => [head, one => timeText(medianOf(one, pick))]
   const count = (head: string, pick: Figure, unit: string, factor = 1): Column => [head, one => textOf(figure(one, pick), ({ median }) => `${countText(median * factor)} ${unit}`)]
   // With fewer than 10,000 samples, fewer than ten are beyond it.
   const p999: Column = ['p99.9', one => (one.spec.rate ?? 0) * (results.method?.duration ?? 1) < 10_000 ? '' : timeText(medianOf(one, round => round.latency?.p999))]
-  /** Processor time, and its ratio to that of the first base. */
-  const cost = (head: string, pick: Figure): Column[] =>
-    [time(head, pick), ...bases.slice(0, 1).map(base => to(base, pick))]
+  const costs = (head: string, pick: Figure): Column[] => [time(head, pick), ...base.map(one => to(one, pick))]
   return [
     ['server', labelOf],
     ['rate', ({ spec }) => countText(spec.rate)],
@@ -42,8 +41,8 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
     ['requests/s', throughputText],
     ['lowest–highest', one => textOf(figure(one, perSecond), ({ low, high }) => `${countText(low)}–${countText(high)}`)],
     ...bases.map(base => to(base, perSecond)),
-    ...cost('busiest thread, per response', busiestThread),
-    ...cost('all threads', allThreads),
+    ...costs('busiest thread, per response', busiestThread),
+    ...costs('all threads', allThreads),
     time('p50', round => round.latency?.p50),
     time('p99', p99),
     ...(name === 'workers' ? [to('first', p99)] : []),

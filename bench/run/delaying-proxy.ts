@@ -1,10 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { serving } from '../servers/serving.js'
 
-/**
- * A proxy that adds MS milliseconds of round-trip time to a server: `node delaying-proxy.js HOST PORT MS`. It limits
- * neither the bandwidth nor the number of chunks in transit.
- */
+/** Adds MS milliseconds of round-trip time to a server, at any bandwidth: `node delaying-proxy.js HOST PORT MS`. */
 const [host = '', port = '', distance = '0'] = process.argv.slice(2)
 const outward = Math.ceil(Number(distance) / 2)
 

@@ -1,14 +1,12 @@
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
+import { messageOf } from '../../src/error-message.js'
 import type { Results } from '../results.js'
 import { startProcess } from './start-process.js'
 
 let databases = 0
 
-/**
- * Opens the run's own database, which is dropped afterwards, on the given MongoDB or on a scripted one in memory.
- * A distance adds that many milliseconds of round-trip time.
- */
+/** Opens the run's own database on a MongoDB, if none is given a scripted one. A distance is ms of round-trip time. */
 export async function openMongoDatabase (given: string | undefined, folder: string, distance: number | undefined) {
   const scripted = given === undefined
     ? await startProcess(new URL('../../test/support/scripted-mongodb/main.js', import.meta.url), { logFile: join(folder, 'mongodb.log') })
@@ -26,8 +24,9 @@ export async function openMongoDatabase (given: string | undefined, folder: stri
     count: () => withClient(near, client => client.db().collection('plants').countDocuments()).catch(() => undefined),
     async stop () {
       await proxy?.stop()
-      if (scripted === undefined) await withClient(near, client => client.db().dropDatabase())
-      await scripted?.stop()
+      if (scripted !== undefined) return await scripted.stop()
+      // The results, or an earlier error, are worth more.
+      await withClient(near, client => client.db().dropDatabase()).catch(error => console.error(`bench: the databases plant_store_bench_${process.pid}_* remain: ${messageOf(error)}`))
     }
   }
 }

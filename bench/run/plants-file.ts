@@ -1,10 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { openSqliteFile } from '../servers/stores/sqlite-file.js'
 
-/**
- * Creates a database with a given number of plants, with random ids as in the load, so that its pages are about as full
- * as those of a store that grew one plant at a time.
- */
+/** Creates a database of plants with random ids, so that its pages are about as full as if it grew one at a time. */
 export async function fillPlantsFile (path: string, plants: number): Promise<void> {
   const database = await openSqliteFile(path)
   database.exec('PRAGMA synchronous=OFF; PRAGMA cache_size=-1048576')

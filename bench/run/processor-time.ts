@@ -23,14 +23,8 @@ function threadTimes (pid: number): Map<string, number> {
 
 export const canRunApart = (): boolean => availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
 
-/**
- * Runs an open loop with the generator alone on the last processor and the server on the others, as time that the
- * generator takes from the server would count as the server's latency. Without a second processor, or without taskset
- * (util-linux), they share all processors.
- */
-export async function apart<T> (
-  generator: number | undefined, server: number | undefined, run: () => Promise<T>
-): Promise<T> {
+/** Runs an open loop with the generator alone on the last processor: what it took from the server would be latency. */
+export async function apart<T> (run: () => Promise<T>, generator?: number, server?: number): Promise<T> {
   const [, all = '', first = '', last = ''] = /^Cpus_allowed_list:\s*((\d+)\S*\b(\d+))$/m.exec(read('/proc/self/status')) ?? []
   if (generator === undefined || server === undefined || all === '') return await run()
   keepOn(last, [generator])
@@ -48,7 +42,7 @@ function keepOn (processors: string, pids: readonly number[]): void {
 }
 
 /** A process and its descendants, such as workers. */
-function family (pid: number): number[] {
+export function family (pid: number): number[] {
   const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
   return [pid, ...children.flatMap(child => family(Number(child)))]
 }

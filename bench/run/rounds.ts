@@ -29,9 +29,9 @@ export async function runRounds (specs: readonly Spec[], rounds: number, bench: 
 
 /** A server that cannot keep up with a rate is not measured at higher ones. */
 function isTooMuch (spec: Spec, measurements: readonly Measurement[], round: number): boolean {
-  return measurements.some(({ spec: { rate = Infinity, server, connections }, rounds }) =>
-    rounds[round]?.keptUp === false && rate < (spec.rate ?? 0) &&
-    server === spec.server && connections === spec.connections)
+  const tooMuch = measurements.filter(({ rounds }) => rounds[round]?.keptUp === false).map(one => one.spec)
+  return tooMuch.some(({ rate = Infinity, server, connections }) =>
+    rate < (spec.rate ?? 0) && server === spec.server && connections === spec.connections)
 }
 
 async function measure (spec: Spec, bench: Bench, subjects: Map<string, Subject>): Promise<Round> {

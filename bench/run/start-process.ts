@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { family } from './processor-time.js'
 
 interface Start {
   words?: string[]
@@ -11,7 +12,11 @@ interface Start {
 }
 
 const running = new Set<ChildProcess>()
-process.on('exit', () => { for (const child of running) child.kill('SIGKILL') })
+// With their workers, which would write to the temporary folder while it is removed.
+process.on('exit', () => {
+  const pids = [...running].flatMap(({ pid }) => pid === undefined ? [] : family(pid))
+  for (const pid of pids) try { process.kill(pid, 'SIGKILL') } catch {}
+})
 
 /** Starts a module in a separate process, and waits until it has printed its address. */
 export async function startProcess (module: URL, { words = [], environment = {}, logFile }: Start) {

@@ -55,7 +55,7 @@ export async function startSubject ({ server, plants, distance, workers, case: n
   async function load (connections: number, rate: number | undefined, duration: number): Promise<LoadResult> {
     const job = { url: target, token, areIdsRandom: plants !== undefined, connections, leadIn, duration, rate, pid }
     const run = (): Promise<LoadResult> => generator.run(job)
-    const result = await (rate === undefined ? run() : apart(generator.pid, pid, run))
+    const result = await (rate === undefined ? run() : apart(run, generator.pid, pid))
     owed += result.acknowledged
     return result
   }

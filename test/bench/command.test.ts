@@ -27,8 +27,24 @@ t.test('--help lists the options', async t => {
 t.test('the exit code is 2 for an invalid option, and 1 for an unknown run', async t => {
   t.match(await bench('--case', 'nonsense'), { code: 2, err: /--case nonsense/ })
   t.match(await bench('--nonsense'), { code: 2, err: /--nonsense/ })
-  t.match(await bench('--compare', 'never-saved'), { code: 1, err: 'no saved run "never-saved" in bench/results' })
+  t.match(await bench('--compare', 'never-saved'), { code: 1, err: /"never-saved" is not a saved run: .*bench\/results\/never-saved/ })
   t.match(await bench('--case', 'start', '--servers', 'bare'), { code: 2, err: 'none of --servers takes part in any --case' })
+})
+
+t.test('files that cannot be read or written are refused before the measurements', async t => {
+  const short = ['--case', 'create', '--servers', 'bare', '--rounds', '1', '--warm-up', '0.1', '--duration', '0.1']
+  const older = JSON.stringify({ machine: '', date: '', versions: {}, measurements: [{ spec: { case: 'create', server: 'ours-redis', connections: 1 }, rounds: [] }] })
+  for (const content of ['{"name":"a-package"}', '[]', '{"date":', older]) {
+    const folder = t.testdir({ 'results.json': content })
+    for (const words of [['--from', folder], ['--compare', folder, ...short]]) {
+      const { code, err } = await bench(...words)
+      t.equal(code, 1)
+      t.match(err, /^bench: ".*" is not a saved run: /, content)
+    }
+  }
+  const { code, err } = await bench(...short, '--save', join(t.testdir({ file: '' }), 'file', 'folder'))
+  t.equal(code, 1)
+  t.match(err, /^bench: ENOTDIR/)
 })
 
 t.test('a run saves its raw results, from which tables and pictures can be drawn again', async t => {
@@ -39,6 +55,8 @@ t.test('a run saves its raw results, from which tables and pictures can be drawn
   t.match(first.out, /create: distinct plants[^]*latency: [^]*commits: [^]*Durable on SQLite, 4 connections: /)
   const again = await bench('--from', join(folder, 'first', 'results.json'))
   t.equal(again.out, first.out)
+  await bench('--from', join(folder, 'first'), '--save', join(folder, 'second'))
+  t.strictSame(readdirSync(join(folder, 'second')), readdirSync(join(folder, 'first')))
   t.strictSame(readdirSync(join(folder, 'first')), ['commits.svg', 'latency.svg', 'page.html', 'results.json', 'throughput.svg'])
   const { command, method, notCounted, versions } = JSON.parse(readFileSync(join(folder, 'first', 'results.json'), 'utf8'))
   t.match(command, '--servers bare,ours-sqlite')
@@ -70,7 +88,7 @@ t.test('a service with wrong responses is not measured, and the exit code is 1',
 
 t.test('Ctrl-C stops every process of the run, and removes its temporary folder', async t => {
   const folder = t.testdir()
-  const child = spawn('env', bare({ PATH, HOME, TMPDIR: folder }, [process.execPath, main, '--servers', 'bare', '--duration', '30']), { stdio: 'ignore' })
+  const child = spawn('env', bare({ PATH, HOME, TMPDIR: folder }, [process.execPath, main, '--case', 'workers', '--workers', '4', '--duration', '30']), { stdio: 'ignore' })
   t.teardown(() => child.kill('SIGKILL'))
   const exit = once(child, 'exit')
   const url = await serverIn(folder)

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { plan } from '../../bench/cases.js'
 import { readOptions, WrongOption } from '../../bench/options.js'
+import { plan } from '../../bench/plan.js'
 import { specKey } from '../../bench/results.js'
 
 const planned = (...words: string[]): string[] => plan(readOptions(words)).map(specKey)

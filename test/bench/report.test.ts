@@ -82,8 +82,8 @@ t.test('p99.9 is shown from 10,000 samples on', async t => {
 t.test('a scripted MongoDB is never shown as durable', async t => {
   t.match(text, /MongoDB scripted in memory, nothing is durable\n.*\n +plant-store, MongoDB/)
   t.match(summary(results), [/^Durable on SQLite, 64 connections: 40,000 .*10\.0 .* times Fastify with one .*, 0\.80 .* times Fastify with group commit/, /^Durable on SQLite, 1 connection: 2,000 .*0\.67/,
-    /^Processor time per response: 40\.0 µs, 30\.0/, /^p99 latency at 4,000 \/ 16,000 requests\/s: plant-store, SQLite: 2\.50 ms \/ 2\.50 ms; .*: cannot keep up \/ not tried/, /^Plants that share a commit.*3\.2 at 4/, /nothing durable/])
-  t.match(summary(named).at(-1), /^MongoDB 8\.1\.2 at db:27017: 20,000 requests\/s/)
+    /^Processor time per response, 64 connections: 40\.0 µs, 30\.0/, /^p99 latency at 4,000 \/ 16,000 requests\/s, 64 connections: plant-store, SQLite: 2\.50 ms \/ 2\.50 ms; .*: cannot keep up \/ not tried/, /^Plants that share a commit.*3\.2 at 4/, /nothing durable/])
+  t.match(summary(named).at(-1), /^MongoDB 8\.1\.2 at db:27017, 64 connections: 20,000 requests\/s/)
   for (const [more, name] of [[{ ferretdb: { version: 'v2' } }, 'FerretDB'], [{ ferretdbVersion: 'v1.24.0' }, 'FerretDB'], [{ process: 'nx_27017' }, 'nx_27017']] as const) {
     const other: Results = { ...results, mongodb: { address: 'db:27017', buildInfo: { version: '7.0.0', ...more } } }
     const known = `MongoDB: ${name}, a compatible server, at db:27017; durability not checked`
@@ -111,6 +111,33 @@ t.test('pictures are drawn from the raw results, readable on light and dark page
   t.strictSame(pictures(run()), {})
 })
 
+t.test('with several numbers of connections, the lines and the pictures name each', async t => {
+  const spec: Partial<Spec> = { server: 'ours-sqlite', connections: 512 }
+  const both: Results = {
+    ...results,
+    measurements: [...results.measurements, ...run(
+      [{ connections: 512 }, rounds(90_000)],
+      [spec, rounds(70_000, { allThreads: 33 })],
+      [{ ...spec, case: 'latency', rate: 4000 }, rounds(4000, { keptUp: true, latency: { ...latency, p99: 7777 } })]
+    ).measurements]
+  }
+  const lines = summary(both)
+  t.match(lines.filter(line => line.startsWith('Processor')), [/, 64 connections: 40\.0 µs.* bare .*20\.0 µs/, /, 512 connections: 33\.0 µs.* bare .*40\.0 µs/])
+  t.match(lines.filter(line => line.startsWith('p99')), [/, 64 connections: .*2\.50 ms/, /, 512 connections: plant-store, SQLite: 7\.78 ms/])
+  const drawn = pictures(both)
+  t.strictSame(Object.keys(drawn), ['throughput-64.svg', 'throughput-512.svg', 'latency-64.svg', 'latency-512.svg', 'commits.svg'])
+  t.match(drawn['throughput-512.svg'], /\(512 connections\)[^]*70,000/)
+  t.notMatch(drawn['throughput-512.svg'], '40,000')
+  t.match(drawn['latency-512.svg'], '(512 connections;')
+})
+
+t.test('a store in memory is never shown as durable', async t => {
+  const inMemory: Results = { ...results, machine: 'A machine; stores in memory (tmpfs), not durable' }
+  t.match(summary(inMemory)[0], /^Not durable, in memory: SQLite, 64 connections/)
+  t.notMatch(summary(inMemory).join(), 'Durable on')
+  for (const svg of Object.values(pictures(inMemory))) t.match(svg, 'stores in memory (tmpfs), not durable')
+})
+
 t.test('the page contains its pictures, loads nothing and escapes its text', async t => {
   const html = page(header(results), summary(results), Object.values(pictures(results)), text)
   t.equal(html.match(/<svg/g)?.length, 3)
@@ -132,6 +159,8 @@ t.test('a change beyond the noise is marked better or worse, one within it is no
   const besideBare = (bare: number, perSecond: number): Results => run([{}, rounds(bare)], [{ server: 'ours-sqlite' }, rounds(perSecond)])
   t.strictSame(verdicts(besideBare(100, 80), besideBare(50, 40)), ['0.50 worse', '1.00'], 'a slower machine is not a regression')
   t.strictSame(verdicts(besideBare(100, 80), besideBare(100, 40)), ['1.00', '0.50 WORSE'])
+  const limited = run([{}, rounds(100, { generatorBusy: 0.95 })], [{ server: 'ours-sqlite' }, rounds(40)])
+  t.strictSame(verdicts(besideBare(100, 80), limited), ['1.00', '0.50 WORSE'], 'bare was limited by the generator')
   const open = (p99: number, keptUp = true): Results => run([{ server: 'ours-sqlite', case: 'latency', rate: 10 }, rounds(10, { keptUp, latency: { ...latency, p99 } })])
   t.strictSame(verdicts(open(1000), open(2000)), ['2.00 WORSE'])
   t.strictSame(verdicts(open(1000), open(1000, false)), ['1.00 WORSE'], 'a rate that it can no longer keep up with')
