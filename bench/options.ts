@@ -54,7 +54,7 @@ export function readOptions (words: readonly string[]) {
   const single = (name: Flag, usual: number, least = 1): number => number(name, text(name) ?? `${usual}`, least)
   const [url, token] = [text('url'), text('token')]
   if ((url === undefined) !== (token === undefined)) wrong('--url and --token must be given together')
-  if (url !== undefined && !(URL.canParse(url) && /^https?:\/\//.test(url))) wrong('--url must begin with http:// or https://')
+  if (url !== undefined && !(URL.canParse(url) && /^https?:\/\/[^@]*$/.test(url))) wrong('--url must begin with http:// or https://, without a user')
   const ignored = (['servers', 'mongodb', 'env'] as const).find(name => text(name) !== undefined)
   if (url !== undefined && ignored !== undefined) wrong(`--${ignored} cannot be used with --url`)
   const chosen = list('case') ?? ['create', 'latency', ...(url === undefined ? ['commits'] : [])]
@@ -83,8 +83,8 @@ export function readOptions (words: readonly string[]) {
 
 function number (option: string, value: string, least: number): number {
   const found = value === '' ? NaN : Number(value)
-  const isRight = found >= least && found < Infinity && (least < 1 || Number.isInteger(found))
-  return isRight ? found : wrong(`--${option} ${value === '' ? '""' : value} must be ${least < 1 ? 'a number' : 'an integer'} of ${least} or more`)
+  const isRight = found >= least && found < Infinity && (least % 1 > 0 || Number.isInteger(found))
+  return isRight ? found : wrong(`--${option} ${value === '' ? '""' : value} must be ${least % 1 > 0 ? 'a number' : 'an integer'} of ${least} or more`)
 }
 
 function oneOf<T extends string> (option: string, value: string, allowed: readonly T[]): T {

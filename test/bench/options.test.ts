@@ -38,7 +38,7 @@ t.test('--url measures only that service, and --env can be repeated', async t =>
 
 t.test('invalid options are refused with their names', async t => {
   for (const words of ['--case nonsense', '--servers nginx', '--connections 0', '--rounds 1.5', '--rounds 1,2', '--rate x', '--rate 1,,2', '--env x',
-    '--duration 1,2', '--url http://127.0.0.1:1 --token x --case growth']) {
+    '--duration 1,2', '--distances 0.5', '--url http://127.0.0.1:1 --token x --case growth']) {
     t.throws(() => readOptions(words.split(' ')), new WrongOption(), words)
   }
   for (const name of ['case', 'servers', 'connections', 'rounds', 'duration', 'distances']) t.throws(() => readOptions([`--${name}`, '']), new WrongOption(), `empty --${name}`)
@@ -46,8 +46,9 @@ t.test('invalid options are refused with their names', async t => {
   for (const [words, message] of [
     [url.slice(0, 2), '--url and --token must be given together'],
     [url.slice(2), '--url and --token must be given together'],
-    [['--url', 'localhost:3000', '--token', 'x'], '--url must begin with http:// or https://'],
-    [['--url', 'nowhere', '--token', 'x'], '--url must begin with http:// or https://'],
+    [['--url', 'localhost:3000', '--token', 'x'], '--url must begin with http:// or https://, without a user'],
+    [['--url', 'nowhere', '--token', 'x'], '--url must begin with http:// or https://, without a user'],
+    [['--url', 'http://user:secret@127.0.0.1', '--token', 'x'], '--url must begin with http:// or https://, without a user'],
     [[...url, '--servers', 'bare'], '--servers cannot be used with --url'],
     [['--env', 'foo=bar'], '--env foo=bar: a name has only A-Z, 0-9 and _']
   ] as const) t.throws(() => readOptions(words), { name: 'WrongOption', message })
