@@ -33,7 +33,7 @@ export async function closedLoop (job: LoadJob, next: () => Shot): Promise<LoadR
       let finish: (body: string) => void = () => {}
       clients.push(client)
       client.getRequestBuffer = () => {
-        // autocannon connects again and goes on, as if the request had not been sent.
+        // autocannon reconnects, and sends the next request as if this one had not been sent.
         if (sent !== undefined) window.fail(new Error('the server closed a connection'))
         sentAt = performance.now()
         sent = next()
