@@ -25,6 +25,17 @@ t.test('below /docs, an unknown path is 404, 40401, with an X-Request-Id', async
   t.equal((await app.inject('/docs/static/swagger-ui.css')).statusCode, 200)
 })
 
+t.test('below /docs, a file is sent whole, even for a range that it does not have or a precondition that is false', async t => {
+  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
+  const whole = await app.inject('/docs/static/index.css')
+  for (const [name, value] of [['range', 'bytes=99999999-'], ['if-match', '"x"'], ['if-unmodified-since', 'Thu, 01 Jan 1970 00:00:00 GMT']] as const) {
+    const { statusCode, body } = await app.inject({ url: '/docs/static/index.css', headers: { [name]: value } })
+    t.strictSame({ statusCode, body }, { statusCode: 200, body: whole.body }, name)
+  }
+  const { etag } = whole.headers
+  t.equal((await app.inject({ url: '/docs/static/index.css', headers: { 'if-none-match': etag } })).statusCode, 304)
+})
+
 t.test('a fault of the API description is 500, 50001, and is logged with its request id', async t => {
   const { app, log } = await buildService(t, forgetfulStore())
   // JSON has no BigInt.
