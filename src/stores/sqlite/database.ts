@@ -94,7 +94,7 @@ export function rollBack (database: DatabaseSyncInstance): void {
 
 // https://sqlite.org/rescode.html
 const DAMAGED = new Set([11 /* CORRUPT */, 26])
-const NOT_WRITABLE = new Set<unknown>([3 /* PERM */, 8 /* READONLY */, 14 /* CANTOPEN */, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'])
+const NOT_WRITABLE = new Set<unknown>([3 /* PERM */, 8 /* READONLY */, 14 /* CANTOPEN */, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENAMETOOLONG', 'ELOOP'])
 
 /** Converts an error that retrying does not fix; undefined for any other, such as a full disk or a lock. */
 function unusable (error: unknown, path: string): StoreUnusable | undefined {

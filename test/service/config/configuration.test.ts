@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { messageOf } from '../../../src/error-message.js'
@@ -17,6 +17,8 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
   const other = makeCertificate(folder, 'other')
   const damaged = join(folder, 'damaged')
   writeFileSync(damaged, one.pem + other.pem.slice(0, 300))
+  const loop = join(folder, 'loop')
+  symlinkSync(loop, loop)
   const wrong: [RegExp, NodeJS.ProcessEnv][] = [
     [/^PORT is "80x": it must be a port, an integer from 0 to 65535; unset, it is 3000$/, { PORT: '80x' }],
     [/^HOST is empty: it must be /, { HOST: '' }],
@@ -31,6 +33,8 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}@localhost/?retryWrites=perhaps` }],
     [/^.*text.*$/, { DATA_DIR: join(text, 'data') }],
     [/^DATA_DIR is empty/, { DATA_DIR: '' }],
+    [/^SQLite: .* cannot be written \(ENAMETOOLONG/, { DATA_DIR: join(folder, 'x'.repeat(256)) }],
+    [/^SQLite: .* cannot be written \(ELOOP/, { DATA_DIR: join(loop, 'data') }],
     [/^ACCESS_LOG is "yes": it must be true or false/, { ACCESS_LOG: 'yes' }],
     [/^LOG_LEVEL is "loud": it must be one of fatal, error, /, { LOG_LEVEL: 'loud' }],
     [/^BODY_LIMIT is "0": it must be a number of bytes, an integer from 1/, { BODY_LIMIT: '0' }],
