@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '../error-message.js'
 import { ConfigurationError, readStorePlace } from '../service/config/configuration.js'
@@ -42,6 +43,8 @@ export async function backup (
     } finally {
       clearInterval(timer)
       progress.clear()
+      // SQLite leaves its journal behind if it fails or is killed.
+      await rm(`${partialPath}-journal`, { force: true })
     }
     if (signal.aborted) {
       progress.line('not finished: interrupted: nothing is kept')

@@ -1,15 +1,16 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { Program, run, startService, testFolder, token } from '../support/process/program.js'
+import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
 import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 import { bytesOfPlants, fill, hardPlants, manyPlants } from './plants.js'
 
 const counted = { counted: true }
-const partial = (folder: string) => readdirSync(folder).filter(name => name.endsWith('.partial'))
+const partial = (folder: string) => readdirSync(folder).filter(name => name.includes('.partial'))
 
 t.test('a backup is a complete database with the plants to the byte, and replaces no file', async t => {
   const folder = testFolder(t)
@@ -81,6 +82,18 @@ t.test('a backup that fails because of the disk leaves no file', withCompiler, a
     t.notOk(existsSync(join(folder, 'backup.db')))
     t.strictSame(partial(folder), [])
   }
+})
+
+t.test('a backup to a full disk leaves no file', withSmallDisk, async t => {
+  const folder = testFolder(t)
+  fill(folder, manyPlants(50_000))
+  const disk = join(folder, 'disk')
+  mkdirSync(disk)
+  mountSmallDisk(t, disk, '256k')
+  const { code, stderr } = await run(['backup', join(disk, 'backup.db')], { DATA_DIR: folder }, counted)
+  t.equal(code, 1)
+  t.match(stderr, /^plant-store: the copy failed: database or disk is full$/m)
+  t.strictSame(readdirSync(disk), [])
 })
 
 t.test('failures are reported in one line', async t => {
