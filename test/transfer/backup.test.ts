@@ -86,10 +86,11 @@ t.test('a backup that fails because of the disk leaves no file', withCompiler, a
 
 t.test('a backup to a full disk leaves no file', withSmallDisk, async t => {
   const folder = testFolder(t)
-  fill(folder, manyPlants(50_000))
+  // More than SQLite's cache: it writes before the commit, and so needs a journal.
+  fill(folder, manyPlants(200_000))
   const disk = join(folder, 'disk')
   mkdirSync(disk)
-  mountSmallDisk(t, disk, '256k')
+  mountSmallDisk(t, disk, '1m')
   const { code, stderr } = await run(['backup', join(disk, 'backup.db')], { DATA_DIR: folder }, counted)
   t.equal(code, 1)
   t.match(stderr, /^plant-store: the copy failed: database or disk is full$/m)
