@@ -11,7 +11,7 @@ import { PlantNotStored, PlantPerhapsStored, type NewPlant, type PlantStore } fr
 import { closedPort } from '../../support/process/lasting-port.js'
 import {
   answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, hang, shardFailure,
-  unreplicated, writeConcernError, writeErrors
+  stepDown, unreplicated, writeConcernError, writeErrors
 } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 
@@ -217,6 +217,8 @@ t.test('the client\'s options for decoding responses make no difference', async 
     for (const [other, outcome] of [[plant, 'stored'], [plant, 'same'], [{ ...plant, name: 'Fern' }, 'taken']] as const) {
       t.equal(await store.create(other, soon()), outcome, JSON.stringify(settings))
     }
+    mongo.on('insert', stepDown())
+    t.equal(await store.create({ id: BigInt(place), name: 'Fern' }, soon()), 'stored', 'the driver reads the topology version in an error')
     await store.close?.()
   }
 })
