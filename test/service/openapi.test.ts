@@ -48,5 +48,6 @@ t.test('/openapi.json describes everything a client needs, and is served without
     t.strictSame(Object.keys(post.responses[status].headers), [header, 'X-Request-Id'])
   }
   for (const path of ['/health/live', '/health/ready']) t.strictSame(document.paths[path].get.security, [], `${path} takes no token`)
+  t.match(document.components.schemas.Status, { required: ['status'], properties: { status: { enum: ['ok'] } } })
   t.ok(document.paths['/health/ready'].get.responses[503].description)
 })
