@@ -76,7 +76,7 @@ async function measure (options: Options, words: readonly string[]): Promise<Res
     command: withoutSecrets(`npm run bench -- ${words.join(' ')}`),
     method: { rounds, warmUp, leadIn, duration, environment, isGeneratorApart: url === undefined && canRunApart() },
     machine: machine(folder),
-    versions: versions(),
+    versions: await versions(folder),
     mongodb: mongodb === undefined ? undefined : await describeMongo(mongodb),
     ...await runRounds(specs, rounds, bench)
   }

@@ -12,9 +12,7 @@ export function plan (options: Options): Spec[] {
     const values = vary && { rate: rates, distance: distances, workers, plants: sizes }[vary]
     const specs = serversOf(name, options).flatMap(server => (options.connections ?? connections).flatMap(count => {
       const spec: Spec = { case: name, server, connections: count }
-      return values === undefined || vary === undefined
-        ? [spec]
-        : values.map((value): Spec => ({ ...spec, [vary]: value }))
+      return vary === undefined ? [spec] : (values ?? []).map((value): Spec => ({ ...spec, [vary]: value }))
     }))
     // All servers at one rate, then all at the next, so that they are compared under the same conditions.
     return vary === 'rate' ? specs.sort((a, b) => (a.rate ?? 0) - (b.rate ?? 0)) : specs

@@ -3,6 +3,7 @@ import { readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { CaseName } from './cases.js'
+import { describeSqlite } from './servers/stores/sqlite-file.js'
 import type { Percentiles } from './statistics.js'
 
 /** A measurement to make once in every round. */
@@ -34,8 +35,8 @@ export interface Measurement { spec: Spec, rounds: Round[] }
 export interface Results {
   date: string
   command: string // repeats the run
-  /** Missing from older runs. Times are in seconds; the environment is plant-store's. */
-  method?: Record<'rounds' | 'warmUp' | 'leadIn' | 'duration', number> & { environment: string, isGeneratorApart: boolean }
+  /** Times are in seconds; the environment is plant-store's. */
+  method: Record<'rounds' | 'warmUp' | 'leadIn' | 'duration', number> & { environment: string, isGeneratorApart: boolean }
   machine: string
   versions: Record<string, string>
   mongodb?: { address: string, buildInfo: Record<string, unknown> } | undefined // as reported by --mongodb
@@ -50,12 +51,10 @@ export function specKey ({ case: name, server, connections, ...rest }: Spec): st
   return [name, server, connectionsText(connections), ...Object.entries(rest).map(([field, value]) => `${field}=${value}`)].join(' ')
 }
 
-const packages = ['fastify', '@fastify/bearer-auth', 'express', 'zod', 'mongodb', 'autocannon']
-
-export function versions (): Record<string, string> {
-  const installed = packages.map((name): [string, string] => [name, JSON.parse(readFileSync(join('node_modules', name, 'package.json'), 'utf8')).version])
+export async function versions (folder: string): Promise<Record<string, string>> {
+  const installed = ['fastify', '@fastify/bearer-auth', 'express', 'zod', 'mongodb', 'autocannon'].map((name): [string, string] => [name, JSON.parse(readFileSync(join('node_modules', name, 'package.json'), 'utf8')).version])
   const commit = spawnSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' }).stdout
-  return { 'plant-store': commit?.trim() || 'unknown', node: process.version.slice(1), ...Object.fromEntries(installed) }
+  return { 'plant-store': commit?.trim() || 'unknown', node: process.version.slice(1), ...Object.fromEntries(installed), SQLite: await describeSqlite(folder) }
 }
 
 export function machine (folder: string): string {

@@ -7,11 +7,9 @@ export type Connection = Awaited<ReturnType<typeof openConnection>>
 /** A keep-alive connection for one request at a time, with only the parts of HTTP/1.1 that a load generator needs. */
 export async function openConnection (url: string, onFault: (error: Error) => void) {
   const { protocol, hostname, port } = new URL(url)
-  const host = hostname.replace(/[[\]]/g, '')
   const isSecure = protocol === 'https:'
-  const socket = isSecure
-    ? connectSecurely({ host, port: Number(port || 443) })
-    : connect({ host, port: Number(port || 80) })
+  const target = { host: hostname.replace(/[[\]]/g, ''), port: Number(port || (isSecure ? 443 : 80)) }
+  const socket = isSecure ? connectSecurely(target) : connect(target)
   await once(socket, isSecure ? 'secureConnect' : 'connect')
   socket.setNoDelay(true)
 

@@ -1,6 +1,6 @@
 import { contender } from '../contenders.js'
 import { specKey, type Measurement, type Results } from '../results.js'
-import { figure, isAtLeast, keepsUp, p99, perSecond, ratioTo } from './figures.js'
+import { figure, isAtLeast, keepsUp, mongoName, p99, perSecond, ratioTo } from './figures.js'
 
 /**
  * The change of throughput since another run, or of p99 at a given rate, as a ratio that is marked if it exceeds the
@@ -34,7 +34,7 @@ export function changes (before: Results, now: Results): Map<string, string> {
 /** The differences that make two runs hard to compare. */
 export function differences (before: Results, now: Results): string[] {
   const [old, is] = [before, now].map(({ machine, versions: { node }, mongodb, method }) =>
-    new Map<string, unknown>(Object.entries({ machine, node, mongodb: mongodb?.address ?? 'scripted', ...method })))
+    new Map<string, unknown>(Object.entries({ machine, node, mongodb: mongoName(mongodb), ...method })))
   const differ = [...old ?? []].filter(([name, value]) => is?.get(name) !== value)
   return differ.map(([name, value]) => `The compared runs differ: ${name} was ${String(value)}, is ${String(is?.get(name))}.`)
 }

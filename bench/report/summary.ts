@@ -5,7 +5,7 @@ import { countText, latencyText, ratioText, throughputText, timeText } from './t
 /** The command, the machine and the versions of a run. */
 export function header ({ date, command, method, machine, versions, mongodb, notCounted = [] }: Results): string {
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', ')
-  const how = method && `rounds: ${method.rounds}, each of ${method.duration} s after a lead-in of ${method.leadIn} s; warm-up of each server ${method.warmUp} s; in open loops the generator ${method.isGeneratorApart ? 'has the last processor to itself' : 'shares the processors with the server'}`
+  const how = `rounds: ${method.rounds}, each of ${method.duration} s after a lead-in of ${method.leadIn} s; warm-up of each server ${method.warmUp} s; in open loops the generator ${method.isGeneratorApart ? 'has the last processor to itself' : 'shares the processors with the server'}`
   const mongo = mongodb && `${mongoName(mongodb)}: ${JSON.stringify(mongodb.buildInfo)}`
   const uncounted = notCounted.length > 0 && `stored plants not counted: ${notCounted.join('; ')}`
   return [command, how, `${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC`, names, mongo, uncounted].filter(Boolean).join('\n') + '\n'

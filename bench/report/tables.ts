@@ -27,7 +27,7 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
   const time = (head: string, pick: Figure): Column => [head, one => timeText(medianOf(one, pick))]
   const count = (head: string, pick: Figure, unit: string, factor = 1): Column => [head, one => textOf(figure(one, pick), ({ median }) => `${countText(median * factor)} ${unit}`)]
   // With fewer than 10,000 samples, fewer than ten are beyond it.
-  const p999: Column = ['p99.9', one => (one.spec.rate ?? 0) * (results.method?.duration ?? 1) < 10_000 ? '' : timeText(medianOf(one, round => round.latency?.p999))]
+  const p999: Column = ['p99.9', one => (one.spec.rate ?? 0) * results.method.duration < 10_000 ? '' : timeText(medianOf(one, round => round.latency?.p999))]
   const costs = (head: string, pick: Figure): Column[] => [time(head, pick), ...base.map(one => to(one, pick))]
   return [
     ['server', labelOf],

@@ -23,8 +23,6 @@ export type Subject = Awaited<ReturnType<typeof startSubject>>
 
 /** Seconds at the start of each round that are not measured: connections open, and caches fill. */
 export const leadIn = 0.5
-/** A server that answers less than this share of an open loop's rate cannot keep up. */
-const keptUpShare = 0.95
 
 /** Starts a server with its own store, checks it, and warms it up. It keeps running for all rounds. */
 export async function startSubject ({ server, plants, distance, workers, case: name }: Spec, bench: Bench) {
@@ -54,8 +52,7 @@ export async function startSubject ({ server, plants, distance, workers, case: n
 
   async function load (connections: number, rate: number | undefined, duration: number): Promise<LoadResult> {
     const job = { url: target, token, areIdsRandom: plants !== undefined, connections, leadIn, duration, rate, pid }
-    const run = (): Promise<LoadResult> => generator.run(job)
-    const result = await (rate === undefined ? run() : apart(run, generator.pid, pid))
+    const result = await (rate === undefined ? generator.run(job) : apart(() => generator.run(job), generator.pid, pid))
     owed += result.acknowledged
     return result
   }
@@ -83,7 +80,7 @@ export async function startSubject ({ server, plants, distance, workers, case: n
         // Meaningless for an open loop, whose short sleeps count as busy time.
         generatorBusy: rate === undefined ? generatorBusy : undefined,
         lateness,
-        keptUp: rate === undefined ? undefined : perSecond > rate * keptUpShare,
+        keptUp: rate === undefined ? undefined : perSecond > rate * 0.95,
         plantsPerCommit: per(after.sum - before.sum, after.count - before.count)
       }
     },

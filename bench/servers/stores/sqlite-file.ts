@@ -11,3 +11,11 @@ export async function openSqliteFile (path: string) {
   opened.push(database)
   return database
 }
+
+/** The version and the settings of SQLite, for example `3.50.4 (journal_mode=wal, synchronous=2, …)`. */
+export async function describeSqlite (folder: string): Promise<string> {
+  const database = await openSqliteFile(`${folder}/described.db`)
+  const valueOf = (query: string): string => String(Object.values(database.prepare(query).get() ?? {})[0])
+  const settings = ['journal_mode', 'synchronous', 'wal_autocheckpoint', 'cache_size'].map(name => `${name}=${valueOf(`PRAGMA ${name}`)}`)
+  return `${valueOf('SELECT sqlite_version()')} (${settings.join(', ')})`
+}
