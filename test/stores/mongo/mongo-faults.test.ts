@@ -206,6 +206,9 @@ t.test('a plant that has not reached the majority does not count as stored', asy
   mongo.on('insert', unreplicated(), { times: 100 })
   t.type(await failure(store), PlantPerhapsStored)
   t.equal(mongo.majority().size, 0)
+  mongo.clearCues()
+  mongo.on('insert', () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: 'duplicate key' }] }), { times: 100 })
+  t.type(await failure(store, 1_500, { id: 2n, name: 'Fern' }), PlantPerhapsStored, 'of a server that does not name the index')
 })
 
 t.test('the client\'s options for decoding responses make no difference', async t => {
