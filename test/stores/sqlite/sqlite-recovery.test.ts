@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
@@ -83,10 +83,15 @@ t.test('a write whose time is over does not wait for a lock', async t => {
   await once(thread, 'exit')
 })
 
-t.test('if the file cannot be opened for another reason, nothing is stored', async t => {
-  const store = storeAt(t, join(t.testdir(), 'x'.repeat(300), 'plants.db'))
+t.test('while the folder is a link to a volume that is not mounted, nothing is stored', async t => {
+  const folder = t.testdir()
+  const [volume, data] = [join(folder, 'volume'), join(folder, 'data')]
+  symlinkSync(volume, data)
+  const store = storeAt(t, join(data, 'plants.db'))
   t.equal(await store.open(), true)
-  await t.rejects(store.create(FICUS, soon(1_000)), { name: PlantNotStored.name, message: /ENAMETOOLONG/ })
+  await t.rejects(store.create(FICUS, soon(1_000)), { name: PlantNotStored.name, message: /ENOENT/ })
+  mkdirSync(volume)
+  t.equal(await store.create(FICUS, soon()), 'stored')
 })
 
 t.test('closing a store ends its thread without an error, even just after the start, and leaves no listeners on the process', async t => {
