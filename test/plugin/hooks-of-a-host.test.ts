@@ -335,25 +335,24 @@ t.test('a handler that the host\'s onRoute hook wraps completes when the plant i
   const completed: string[] = []
   app.addHook('onRoute', route => {
     const { handler } = route
-    route.handler = async function (request, reply) {
-      try {
-        return await Reflect.apply(handler, this, [request, reply])
-      } finally {
-        completed.push('handler')
-      }
+    route.handler = function (request, reply) {
+      return (Reflect.apply(handler, this, [request, reply]) as Promise<unknown>).finally(() => { completed.push('handler') })
     }
   })
   const store: PlantStore = {
     async create ({ id }) {
-      await sleep(20)
+      // The second is pending while another request is refused.
+      await (id === 1n ? sleep(20) : until(() => completed.length === 3))
       completed.push('store')
       return id === 1n ? 'stored' : 'taken'
     }
   }
-  await app.register(plantStore, { store, tokens })
+  await app.register(plantStore, { store, tokens, queueLimit: 1 })
   answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
-  answersError(t, await create(app, '/plants', { ...PLANT, id: 2 }), 40004, /^Another plant/)
-  t.strictSame(completed, ['store', 'handler', 'store', 'handler'])
+  const second = create(app, '/plants', { ...PLANT, id: 2 })
+  answersError(t, await create(app, '/plants', PLANT), 50301, /^Too many/)
+  answersError(t, await second, 40004, /^Another plant/)
+  t.strictSame(completed, ['store', 'handler', 'handler', 'store', 'handler'])
 })
 
 t.test('a host\'s handlerTimeout, logLevel and onRequestAbort apply', async t => {

@@ -79,8 +79,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     const message = { body: { id: BigInt(id), ...fieldsOf(text) }, [bodyBytes]: 100 } as unknown as FastifyRequest
     keepPlant(message, reply as unknown as FastifyReply, () => {})
     const answer = (payload: unknown): void => { respond(request, payload) }
-    // As Fastify does, which sends what a handler throws.
-    new Promise(resolve => { resolve(handler(message, reply as unknown as FastifyReply)) }).then(answer, answer)
+    handler(message, reply as unknown as FastifyReply).then(answer, answer)
   }
 
   function respond (request: Request, payload: unknown): void {
