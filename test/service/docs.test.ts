@@ -1,7 +1,11 @@
+import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import t from 'tap'
+import { exchange, listen, RawConnection } from '../support/http/raw-connection.js'
 import { answersError, buildService } from '../support/http/service.js'
+import { needs } from '../support/process/needs.js'
 import { startService } from '../support/process/program.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
+import { until } from '../support/until.js'
 
 t.test('the API page is off in production by default, and with DOCS=false', async t => {
   const inProduction = await startService(t, { NODE_ENV: 'production' })
@@ -34,6 +38,39 @@ t.test('below /docs, a file is sent whole, even for a range that it does not hav
   }
   const { etag } = whole.headers
   t.equal((await app.inject({ url: '/docs/static/index.css', headers: { 'if-none-match': etag } })).statusCode, 304)
+})
+
+const request = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+
+t.test('of pipelined requests for the API description, the second one ends the connection', async t => {
+  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
+  const port = await listen(app)
+  for (const path of ['/openapi.json', '/docs/static/index.css']) {
+    const { answers, closed } = await exchange(port, request(path).repeat(1_000), { expected: Infinity })
+    t.match(answers, [{ status: 200, headers: { connection: 'keep-alive' } }, { status: 200, headers: { connection: 'close' } }], path)
+    t.equal(answers.length, 2, path)
+    t.equal(answers[1]?.body, answers[0]?.body, path)
+    t.ok(closed, path)
+  }
+})
+
+t.test('no file of the API page stays open after its client has disconnected', needs(existsSync('/proc/self/fd') ? undefined : '/proc is missing'), async t => {
+  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
+  const port = await listen(app)
+  const openFiles = () => readdirSync('/proc/self/fd').filter(fd => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).endsWith('swagger-ui-bundle.js')
+    } catch {
+      // The descriptor with which the folder was read.
+      return false
+    }
+  })
+  const { socket } = await RawConnection.open(t, port)
+  socket.pause().write(request('/docs/static/swagger-ui-bundle.js').repeat(50))
+  await until(() => openFiles().length > 0)
+  socket.destroy()
+  await until(() => openFiles().length === 0)
+  t.strictSame(openFiles(), [])
 })
 
 t.test('a fault of the API description is 500, 50001, and is logged with its request id', async t => {

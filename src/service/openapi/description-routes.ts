@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { endConnection } from '../../http/body/unread-body.js'
 import type { DescribingOptions, Route } from './openapi.js'
 
 /**
@@ -17,6 +19,12 @@ export function descriptionRoutes (app: FastifyInstance, options: DescribingOpti
       throw error
     })
     reply.hijack()
+    if (reply.raw.socket === null) {
+      // Pipelined. Responses that wait for their turn take memory, or an open file that is not closed if the client
+      // disconnects, without a limit.
+      endConnection(request.raw, reply.raw)
+      await once(reply.raw, 'socket')
+    }
     routing(request.raw, reply.raw)
   }
 
