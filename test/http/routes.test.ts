@@ -90,6 +90,15 @@ t.test('the health routes report whether the service is up and whether it is rea
   t.equal((await app.inject({ url: '/health/live' })).statusCode, 200)
 })
 
+t.test('requests for /health/ready at the same time share one check of the store', async t => {
+  let checks = 0
+  const { app } = await buildService(t, { ...forgetfulStore(), ready: async () => { if (++checks > 1) throw new Error('the disk is full') } })
+  const answers = await Promise.all(Array.from({ length: 10 }, async () => app.inject('/health/ready')))
+  t.strictSame(answers.map(({ statusCode }) => statusCode), Array(10).fill(200))
+  answersError(t, await app.inject('/health/ready'), 50301, /^Not ready: the disk is full$/, 'a later one has a new check')
+  t.equal(checks, 2)
+})
+
 t.test('a store without a ready method is ready; one whose ready method never settles is not', async t => {
   const silent = await buildService(t, { create: async () => 'stored' })
   t.equal((await silent.app.inject({ url: '/health/ready' })).statusCode, 200)

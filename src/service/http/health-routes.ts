@@ -15,6 +15,8 @@ export class Health {
   readonly #store: PlantStore
   readonly #eventLoop: EventLoopLag | undefined
   #closing = false
+  /** The check of the store that is running. All requests share it, as clients without a token may send any number. */
+  #check: Promise<string | undefined> | undefined
 
   constructor (store: PlantStore, eventLoop?: EventLoopLag) {
     this.#store = store
@@ -35,6 +37,11 @@ export class Health {
   async fault (): Promise<string | undefined> {
     if (this.#closing) return 'the service is shutting down'
     if (this.overloaded) return 'the service is overloaded'
+    this.#check ??= this.#storeFault().finally(() => { this.#check = undefined })
+    return this.#check
+  }
+
+  async #storeFault (): Promise<string | undefined> {
     const timeout = once(AbortSignal.timeout(READY_TIMEOUT_MS), 'abort')
     try {
       await Promise.race([
