@@ -17,8 +17,8 @@ export function connectionTo (url: string, storeTimeout: number): MongoClient {
     return new driver.MongoClient(url, { ...usual, monitorCommands: true })
   } catch (error) {
     const message = messageOf(error)
-    // The driver's messages may contain the URL.
-    throw new TypeError(/@/.test(message) ? 'the MongoDB URL cannot be read' : message)
+    // The driver's messages may contain the URL, or `user:password` if there is no host behind it.
+    throw new TypeError(/@|^Unable to parse/.test(message) ? 'the MongoDB URL cannot be read' : message)
   }
 }
 

@@ -30,6 +30,8 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     [/^ACCESS_TOKENS_FILE is .*cannot be read \(ENOENT\): it must be a readable file$/, { ACCESS_TOKENS_FILE: join(folder, 'none') }],
     [/^MONGODB_URL cannot be used: it must be a MongoDB connection string/, { MONGODB_URL: `http://user:${SECRET}@host/` }],
     [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}@host:99999999/` }],
+    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}` }],
+    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}%40host/` }],
     [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}@localhost/?retryWrites=perhaps` }],
     [/^.*text.*$/, { DATA_DIR: join(text, 'data') }],
     [/^DATA_DIR is empty/, { DATA_DIR: '' }],
