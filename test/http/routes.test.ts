@@ -99,6 +99,14 @@ t.test('requests for /health/ready at the same time share one check of the store
   t.equal(checks, 2)
 })
 
+t.test('of pipelined requests for /health/ready, the second one ends the connection', async t => {
+  const { app } = await buildService(t, forgetfulStore())
+  const { answers, closed } = await exchange(await listen(app), 'GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_000), { expected: Infinity })
+  t.match(answers, [{ status: 200, headers: { connection: 'keep-alive' } }, { status: 200, headers: { connection: 'close' } }])
+  t.equal(answers.length, 2)
+  t.ok(closed)
+})
+
 t.test('a store without a ready method is ready; one whose ready method never settles is not', async t => {
   const silent = await buildService(t, { create: async () => 'stored' })
   t.equal((await silent.app.inject({ url: '/health/ready' })).statusCode, 200)

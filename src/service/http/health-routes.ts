@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import { messageOf } from '../../error-message.js'
+import { endConnection } from '../../http/body/unread-body.js'
 import { ApiError } from '../../http/errors/error-codes.js'
 import { writeError } from '../../http/errors/error-handler.js'
 import { ErrorSchema } from '../../http/schemas/create-plant-schema.js'
@@ -67,6 +68,8 @@ export async function healthRoutes (app: FastifyInstance, { health }: { health: 
       operationId: 'ready', summary: 'Whether the service can take plants', security: [], response: { 200: StatusSchema, 400: ErrorSchema, 503: ErrorSchema }
     }
   }, async (request, reply) => {
+    // Pipelined. While the first one waits for the store, any number of others would be read, each taking memory.
+    if (reply.raw.socket === null) endConnection(request.raw, reply.raw)
     const fault = await health.fault()
     if (fault === undefined) return { status: 'ok' }
     writeError(new ApiError('notStored', `Not ready: ${fault}`), request, reply)
