@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { stat, unlink } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
@@ -13,7 +12,7 @@ export function isSocketPath (host: string): boolean {
 /** Removes the socket that a killed process left behind; throws a ConfigurationError if no socket can be made there. */
 export async function removeStaleSocket (path: string): Promise<void> {
   // Listening would fail with "permission denied".
-  if (!existsSync(dirname(path))) throw new ConfigurationError(`HOST is ${JSON.stringify(path)}, whose folder does not exist: it must be a path in an existing folder`)
+  if (await stat(dirname(path)).catch(codeOf) === 'ENOENT') throw new ConfigurationError(`HOST is ${JSON.stringify(path)}, whose folder does not exist: it must be a path in an existing folder`)
   const found = await stat(path).catch(() => undefined)
   if (found === undefined) return
   const fault = !found.isSocket() ? 'is a file that is not a socket' : await isLive(path) ? 'another process listens on' : undefined

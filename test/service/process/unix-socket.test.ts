@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -57,7 +57,11 @@ t.test('a path that cannot be a socket fails startup, and the file is not change
   t.match(isLong.stderr, /^plant-store: HOST is a path of \d+ bytes: the path of a Unix socket must have 103 bytes or fewer\n$/)
   const nowhere = await run([], { HOST: join(folder, 'no', 'socket'), ...env })
   t.match(nowhere.stderr, /^plant-store: HOST is ".*no\/socket", whose folder does not exist: it must be .*\n$/)
-  t.strictSame([isFile.code, isLong.code, nowhere.code], [1, 1, 1])
+  const loop = join(folder, 'loop')
+  symlinkSync(loop, loop)
+  const isLoop = await run([], { HOST: join(loop, 'socket'), ...env })
+  t.match(isLoop.stderr, /^plant-store: listen ELOOP.*loop\/socket: check HOST, PORT and METRICS_PORT\n$/, 'the folder may exist')
+  t.strictSame([isFile.code, isLong.code, nowhere.code, isLoop.code], [1, 1, 1, 1])
 })
 
 t.test('with a socket, metrics are served on 127.0.0.1, and METRICS_PORT may equal the unused PORT', async t => {
