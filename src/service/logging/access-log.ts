@@ -41,16 +41,11 @@ export function accessLog (app: FastifyInstance, log: FastifyBaseLogger): void {
     log.info({
       reqId,
       method,
-      url: pathOf(url),
+      url: url.split('?', 1)[0],
       statusCode,
       responseTime: Number(reply.elapsedTime.toFixed(3)),
       remoteAddress,
       traceId: traceId(headers.traceparent)
     }, 'request')
   }
-}
-
-function pathOf (url: string): string {
-  const query = url.indexOf('?')
-  return query === -1 ? url : url.slice(0, query)
 }
