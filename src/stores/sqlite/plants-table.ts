@@ -28,12 +28,18 @@ export class SqlitePlantsTable {
     this.#files = new OpenFiles(path)
     // #takeLock waits. A commit needs no further lock.
     database.exec('PRAGMA busy_timeout = 0')
-    this.#begin = database.prepare('BEGIN IMMEDIATE')
-    this.#commit = database.prepare('COMMIT')
-    this.#insert = database.prepare('INSERT INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT)) ON CONFLICT(id) DO NOTHING')
+    const prepare = (sql: string): StatementSyncInstance => {
+      const statement = database.prepare(sql)
+      // `run` also returns the id inserted last, and since Node 26.8 throws if that is not exact as a number.
+      statement.setReadBigInts(true)
+      return statement
+    }
+    this.#begin = prepare('BEGIN IMMEDIATE')
+    this.#commit = prepare('COMMIT')
+    this.#insert = prepare('INSERT INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT)) ON CONFLICT(id) DO NOTHING')
     // Compared in SQL, which does not stop at a NUL as reading the text back does; and not by the columns' collation,
     // which may ignore case in a table that another tool created.
-    this.#find = database.prepare('SELECT 1 FROM plants WHERE id = ? AND name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY')
+    this.#find = prepare('SELECT 1 FROM plants WHERE id = ? AND name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY')
   }
 
   /**
@@ -70,7 +76,7 @@ export class SqlitePlantsTable {
         const id = ids[i] as bigint
         const name = bindable(names[i] as string)
         const tag = bindable(tags[i] as string | null)
-        if (this.#insert.run(id, name, tag).changes === 1) continue
+        if (this.#insert.run(id, name, tag).changes > 0) continue
         outcomes ??= new Uint8Array(ids.length)
         outcomes[i] = this.#find.get(id, name, tag) === undefined ? TAKEN : SAME
       }

@@ -198,6 +198,29 @@ t.test('a NUL does not truncate a text', async t => {
   t.strictSame([...table.write(columns([1n, 'a\0b', 'c\0'], [1n, 'a', 'c\0'], [1n, 'a\0b', 'c'])) as Uint8Array], [1, 2, 2])
 })
 
+t.test('an id that is not exact as a number is stored although Node refuses to return it as one', async t => {
+  class Strict extends DatabaseSync {
+    override prepare (sql: string): StatementSyncInstance {
+      const statement = super.prepare(sql)
+      const { run } = statement
+      // As since Node 26.8.
+      return Object.defineProperty(statement, 'run', {
+        value: (...values: unknown[]) => {
+          const { changes, lastInsertRowid } = run.apply(statement, values)
+          if (typeof changes === 'number' && Math.abs(Number(lastInsertRowid)) > Number.MAX_SAFE_INTEGER) throw new RangeError('not exact')
+          return { changes, lastInsertRowid }
+        }
+      })
+    }
+  }
+  const path = join(t.testdir(), 'plants.db')
+  const table = openTable(t, path, Strict)
+  const plants = columns([2n ** 63n - 1n, 'Ficus', null], [-(2n ** 63n), 'Fern', null])
+  t.equal(table.write(plants), null)
+  t.strictSame(table.write(plants), Uint8Array.of(1, 1))
+  t.strictSame([...plantsInFile(path).keys()].sort(), [-(2n ** 63n), 2n ** 63n - 1n])
+})
+
 t.test('new, identical and different plants are distinguished', async t => {
   const table = openTable(t, join(t.testdir(), 'plants.db'))
   table.write(columns([1n, 'Ficus', 'tree'], [2n, 'Fern', null]))
