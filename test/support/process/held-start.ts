@@ -21,7 +21,8 @@ export function heldStart (folder: string, module = '/service/app.js') {
       return next(url, context)
     }`
   const dataUrl = (source: string): string => `data:text/javascript,${encodeURIComponent(source)}`
-  const preload = ['--import', dataUrl(`import { register } from 'node:module'; register(${JSON.stringify(dataUrl(hook))})`)]
+  // Node 26 deprecates register; its replacement is missing in Node 20.
+  const preload = ['--disable-warning=DEP0205', '--import', dataUrl(`import { register } from 'node:module'; register(${JSON.stringify(dataUrl(hook))})`)]
   return {
     /** Arguments of Node. */
     preload,
