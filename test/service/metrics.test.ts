@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { aggregate, ProcessMetrics } from '../../src/service/metrics/process-metrics.js'
 import { ServiceMetrics } from '../../src/service/metrics/service-metrics.js'
 import { PlantNotStored, PlantPerhapsStored, type PlantStore } from '../../src/stores/plant-store.js'
-import { RawConnection } from '../support/http/raw-connection.js'
+import { exchange, RawConnection } from '../support/http/raw-connection.js'
 import { buildService } from '../support/http/service.js'
 import { certificateFiles, makeCertificate } from '../support/process/make-certificate.js'
 import { childrenOf, create, startService, testFolder, token } from '../support/process/program.js'
@@ -43,6 +43,13 @@ t.test('requests are counted by method, route and status_code, create requests a
   t.equal((await fetch(`http://127.0.0.1:${metricsPort}/`)).status, 404)
   t.equal((await fetch(`http://127.0.0.1:${metricsPort}/metrics`, { method: 'POST' })).status, 405)
   t.equal((await fetch(`${address}/metrics`)).status, 404, 'metrics are not served on the main port')
+})
+
+t.test('of pipelined requests for the metrics, the second one ends the connection', async t => {
+  const { metricsPort } = await startMeasured(t)
+  const { answers, closed } = await exchange(metricsPort, 'HEAD /metrics HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(50), { expected: Infinity })
+  t.equal(answers.length, 2)
+  t.ok(closed)
 })
 
 for (const WORKERS of ['1', '2']) {

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { endConnection } from '../../http/body/unread-body.js'
 import { aggregate, type MetricsData } from './process-metrics.js'
 
 /**
@@ -14,6 +15,8 @@ export async function serveMetrics (
     const path = request.url?.split('?', 1)[0]
     if (path !== '/metrics') return response.writeHead(404).end()
     if (request.method !== 'GET' && request.method !== 'HEAD') return response.writeHead(405, { allow: 'GET, HEAD' }).end()
+    // Pipelined. Responses that wait for their turn take memory, without a limit.
+    if (response.socket === null) endConnection(request, response)
     try {
       const text = await aggregate(await processes()).metrics()
       response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text)
