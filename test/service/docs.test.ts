@@ -18,6 +18,13 @@ t.test('the API page is off in production by default, and with DOCS=false', asyn
   t.equal((await fetch(`${off.address}/openapi.json`)).status, 200)
 })
 
+t.test('the API page loads nothing from another origin, and its files over plain HTTP', async t => {
+  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
+  const { headers } = await app.inject('/docs')
+  t.match(headers['content-security-policy'], /^default-src 'self';/)
+  t.notMatch(headers['content-security-policy'], /https:|upgrade-insecure-requests|[.]io/)
+})
+
 t.test('below /docs, an unknown path is 404, 40401, with an X-Request-Id', async t => {
   const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
   const message = /^There is no such endpoint/

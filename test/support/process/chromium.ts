@@ -13,6 +13,9 @@ const chromiumPath = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chrom
 /** The options of tests that need Chromium. */
 export const withChromium = needs(chromiumPath === undefined ? 'Chromium is missing: apt-get install chromium, or set CHROMIUM to its path' : undefined)
 
+/** A name of 127.0.0.1 that a browser does not treat as local. */
+export const REMOTE_NAME = 'plants.example'
+
 /** A page in a real Chromium, driven over its debugging pipe (https://chromedevtools.github.io/devtools-protocol/). */
 export class Page {
   readonly requested: string[] = []
@@ -26,7 +29,8 @@ export class Page {
     const folder = testFolder(t)
     const child = spawn(chromiumPath, [
       '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync', '--window-size=1200,1600', `--user-data-dir=${join(folder, 'profile')}`, '--remote-debugging-pipe'
+      '--disable-component-update', '--disable-sync', '--window-size=1200,1600', `--user-data-dir=${join(folder, 'profile')}`, '--remote-debugging-pipe',
+      `--host-resolver-rules=MAP ${REMOTE_NAME} 127.0.0.1`
     ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] })
     const page = new Page(child.stdio[3] as Writable, child.stdio[4] as Readable)
     t.teardown(async () => {
