@@ -74,14 +74,20 @@ export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
   if (REQUEST_ID_HEADER !== undefined && reservedHeaders.test(REQUEST_ID_HEADER)) {
     throw new ConfigurationError(`REQUEST_ID_HEADER is ${REQUEST_ID_HEADER}, which has another meaning in HTTP: it must be the name of a header such as x-request-id`)
   }
-  return { ...values, ...readCredentials(env), DOCS: values.DOCS ?? env.NODE_ENV !== 'production' }
+  return { ...values, ...credentialsOf(values, env), DOCS: values.DOCS ?? env.NODE_ENV !== 'production' }
 }
 
 /** Reads what may change while the server runs, with the files that the variables name; throws likewise. */
 export function readCredentials (env: NodeJS.ProcessEnv): Credentials {
-  const { ACCESS_TOKENS, TLS_CERT_FILE, TLS_KEY_FILE } = readEnvironment(env, CredentialsSchema)
+  return credentialsOf(readEnvironment(env, CredentialsSchema), env)
+}
+
+/** Does not read secrets again: their file may be a pipe. */
+function credentialsOf (
+  { ACCESS_TOKENS, TLS_CERT_FILE, TLS_KEY_FILE }: Static<typeof CredentialsSchema>, { NODE_ENV }: NodeJS.ProcessEnv
+): Credentials {
   const tokens = ACCESS_TOKENS === undefined ? undefined : readTokens(ACCESS_TOKENS)
-  if (tokens === undefined && env.NODE_ENV === 'production') {
+  if (tokens === undefined && NODE_ENV === 'production') {
     throw new ConfigurationError('ACCESS_TOKENS is not set: with NODE_ENV=production set it, or ACCESS_TOKENS_FILE, to access tokens of 16 characters or more')
   }
   return { ACCESS_TOKENS: tokens, tls: readTlsPair(TLS_CERT_FILE, TLS_KEY_FILE) }

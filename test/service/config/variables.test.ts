@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { create, launch, run, startService, testFolder, token } from '../../support/process/program.js'
+import { program } from '../../support/process/project.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -51,4 +54,11 @@ t.test('the URL of MongoDB can be read from the file named by MONGODB_URL_FILE',
   const service = await startService(t, { MONGODB_URL_FILE: file, DATA_DIR: undefined })
   t.equal((await create(service.address, { id: 5 })).status, 200)
   t.strictSame([...mongo.majority().keys()], [5n])
+})
+
+t.test('a secret can be read from a pipe', async t => {
+  // Once the variables have been read, startup fails: no folder can be made there.
+  const script = `echo ${token} | ACCESS_TOKENS_FILE=/dev/stdin DATA_DIR=/dev/null "$0" "$1"`
+  const start = promisify(execFile)('sh', ['-c', script, process.execPath, program], { env: { PATH: process.env.PATH, PORT: '0' } })
+  await t.rejects(start, { code: 1, stderr: /^plant-store: SQLite: \/dev\/null\/plants\.db cannot be written / })
 })
