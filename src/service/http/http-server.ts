@@ -46,6 +46,8 @@ export function createHttpServer (handler: RequestListener, options: HttpServerO
     request.once('resume', () => { if (!response.headersSent) response.writeContinue() })
     server.emit('request', request, response)
   })
+  // Node would close the connection, without responses to the requests before it.
+  server.on('connect', (_request, socket: Socket) => { endWith(new ApiError('pathUnknown'), socket, options) })
   trackConnections(server)
   return server.on('clientError', (fault, socket: Socket) => { refuse(fault, socket, options) })
 }
@@ -73,9 +75,14 @@ function refuse (fault: Error & { code?: string }, socket: HttpSocket, options: 
     socket.destroy()
     return
   }
+  endWith(new ApiError(connectionErrors[code] ?? 'requestMalformed'), socket, options)
+}
+
+/** Responds to the last input of a connection. */
+function endWith (error: ApiError, socket: HttpSocket, options: HttpServerOptions): void {
   lingerOnClose(socket)
   discardInput(socket)
-  respond(new ApiError(connectionErrors[code] ?? 'requestMalformed'), socket, options)
+  respond(error, socket, options)
 }
 
 function respond (error: ApiError, socket: HttpSocket, options: HttpServerOptions): void {

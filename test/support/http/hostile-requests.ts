@@ -153,7 +153,8 @@ export const hostileRequests: HostileRequest[] = [
   ...['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'].filter(method => METHODS.includes(method)).map(method => (
     { name: `${method} /plants without credentials`, sent: `${method} /plants HTTP/1.1\r\nHost: a\r\n\r\n`, answers: [OTHER_METHOD] }
   )),
-  { name: 'CONNECT', sent: 'CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n', answers: [], closes: true },
+  { name: 'CONNECT', sent: 'CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n', answers: [UNKNOWN_PATH], closes: true },
+  { name: 'a valid request, then CONNECT', sent: `${post()}CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n${post()}`, answers: [STORED, UNKNOWN_PATH], closes: true },
   { name: 'X-HTTP-Method-Override', sent: post({ line: 'GET /plants HTTP/1.1', more: ['X-HTTP-Method-Override: POST'] }), answers: [OTHER_METHOD] },
   { name: 'Upgrade: h2c', sent: post({ more: ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'] }), answers: [STORED], closes: true },
   { name: 'Upgrade: websocket without credentials', sent: post({ authorization: [], more: ['Connection: Upgrade', 'Upgrade: websocket'] }), answers: [NO_CREDENTIALS], closes: true },
