@@ -20,7 +20,8 @@ const refused: Record<string, [status: number, sent: string]> = {
   'no credentials, a body in chunks': [401, create([CHUNKED], CHUNKS)],
   'an unknown token, a body in chunks': [401, create(['Authorization: Bearer an-unknown-token', CHUNKED], CHUNKS)],
   'another media type, a body in chunks': [415, create([AUTHORIZATION, CHUNKED], CHUNKS).replace(JSON_TYPE, 'Content-Type: text/plain')],
-  'a body over the limit, in chunks': [413, create([AUTHORIZATION, CHUNKED], `65\r\n${'x'.repeat(101)}\r\n0\r\n\r\n`)]
+  'a body over the limit, in chunks': [413, create([AUTHORIZATION, CHUNKED], `65\r\n${'x'.repeat(101)}\r\n0\r\n\r\n`)],
+  'a body over the limit, before it arrives': [413, create([AUTHORIZATION, 'Content-Length: 60000'], '')]
 }
 
 /** Requests that are refused by the service; a host may respond to them in its own way. */
