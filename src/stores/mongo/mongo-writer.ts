@@ -142,7 +142,8 @@ export class MongoWriter implements StoreWriter {
     const limit = new AbortController()
     const timer = this.#clock.setTimeout(
       () => limit.abort(new Error('no response in time')),
-      Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_TIME_MS)
+      // Node 24 warns of a negative delay.
+      Math.max(Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_TIME_MS), 1)
     )
     try {
       if (!this.#isConnected) await this.#connectUntil(limit.signal)
