@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream'
 import { pino, stdSerializers, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
 import type { Configuration } from '../config/configuration.js'
 import { faultSummary } from './fault-summary.js'
@@ -60,5 +61,13 @@ function isFault (fields: unknown): fields is { statusCode: number, error: numbe
 
 async function prettily (lines: DestinationStream): Promise<DestinationStream> {
   const { PinoPretty } = await import('pino-pretty')
-  return PinoPretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true, destination: lines })
+  // PinoPretty would destroy the output once a line cannot be written, for example after the terminal was closed.
+  const destination = new Writable({
+    decodeStrings: false,
+    write (line: string, _encoding, done) {
+      lines.write(line)
+      done()
+    }
+  })
+  return PinoPretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true, destination })
 }

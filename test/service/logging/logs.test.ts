@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { createLogger } from '../../../src/service/logging/logger.js'
 import type { PlantStore } from '../../../src/stores/plant-store.js'
 import { listen, RawConnection } from '../../support/http/raw-connection.js'
 import { buildService, TOKEN } from '../../support/http/service.js'
@@ -95,6 +97,15 @@ for (const ACCESS_LOG of ['true', 'false']) {
     })
   })
 }
+
+t.test('a terminal to which nothing can be written stops nothing', async t => {
+  const terminal = Object.assign(new PassThrough(), { fd: openSync('/dev/full', 'a'), isTTY: true })
+  const log = await createLogger({ LOG_LEVEL: 'info', ACCESS_LOG: true }, terminal as never)
+  log.info('first')
+  // Meanwhile writing is attempted again.
+  await sleep(500)
+  t.doesNotThrow(() => { log.info('second') })
+})
 
 t.test('a log without a reader does not block the service', async t => {
   const { address, stdout, stderr, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
