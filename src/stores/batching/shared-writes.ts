@@ -163,7 +163,7 @@ export class SharedWrites {
     if (kind === 'queued') this.#sentAt = started
     else this.#apartInFlight++
     this.#plantsInFlight += creates.length
-    this.#sizer.sent(this.#plantsInFlight + this.#queue.length)
+    this.#sizer.sent(this.#plantsInFlight + this.#queue.length, started)
     const message = publishStart(creates.length)
     const plants = creates.map(create => create.plant)
     const results = await this.#writer.write(plants, latestDeadline(creates), earliestDeadline(creates))
@@ -183,7 +183,9 @@ export class SharedWrites {
     if (message !== undefined) {
       channels.batchEnd.publish(Object.assign(message, { milliseconds: duration, retries: again }))
     }
-    this.#send()
+    // After the responses: if processors are few, a thread that is woken earlier interrupts them. On two, 5 % fewer
+    // creates per second.
+    process.nextTick(this.#send)
   }
 
   /** @returns the number of plants that will be sent again */

@@ -1,4 +1,8 @@
-import { realpathSync, statSync, unlinkSync } from 'node:fs'
+import { lstatSync, realpathSync, statSync, unlinkSync, type BigIntStats } from 'node:fs'
+import { dirname } from 'node:path'
+
+/** Milliseconds, longer than the unit of any file system's timestamps: two seconds on FAT. */
+const TIMESTAMP_UNIT = 3_000
 
 /**
  * - `inPlace`: each file is at its path;
@@ -19,16 +23,35 @@ export class OpenFiles {
   /** The log and its index, beside the file itself if the path is a symbolic link. */
   readonly #log: readonly string[]
   readonly #identities: ReadonlyMap<string, Identity | undefined>
+  readonly #isLink: boolean
+  /** The folder when all files were in place; undefined if its next change might leave its timestamp as it is. */
+  #folder: BigIntStats | undefined
 
   /** @param path the path of the database file, which is open with its log and index */
   constructor (path: string) {
     this.#database = path
+    this.#isLink = lstatSync(path).isSymbolicLink()
     const file = realpathSync(path)
     this.#log = [`${file}-wal`, `${file}-shm`]
     this.#identities = new Map([path, ...this.#log].map(path => [path, identityOf(path)]))
   }
 
+  /**
+   * Looks at the files only if their folder has changed since, which saves a twentieth of a write: a file whose
+   * timestamp was read gets another with its next page, and that is one more block to sync (Linux 6.13 and later).
+   */
   state (): FilesState {
+    if (this.#isLink) return this.#stateOfFiles()
+    const now = Date.now()
+    const folder = statOf(dirname(this.#database))
+    if (isSame(this.#folder, folder) && this.#folder?.mtimeNs === folder?.mtimeNs) return 'inPlace'
+    const state = this.#stateOfFiles()
+    const isSettled = folder !== undefined && now - Number(folder.mtimeMs) > TIMESTAMP_UNIT
+    this.#folder = state === 'inPlace' && isSettled ? folder : undefined
+    return state
+  }
+
+  #stateOfFiles (): FilesState {
     const database = identityOf(this.#database)
     if (database === undefined) return 'missing'
     if (!isSame(this.#identities.get(this.#database), database)) return 'replaced'
@@ -53,6 +76,10 @@ export class OpenFiles {
 
 /** The identity of the file at the path; undefined if there is none, or if it cannot be reached. */
 export function identityOf (path: string): Identity | undefined {
+  return statOf(path)
+}
+
+function statOf (path: string): BigIntStats | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false })
   } catch {

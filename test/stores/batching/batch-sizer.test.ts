@@ -4,7 +4,7 @@ import { BatchSizer } from '../../../src/stores/batching/batch-sizer.js'
 /** A sizer after a given number of outstanding requests and one batch of a given duration. */
 function seen (outstanding: number, milliseconds: number): BatchSizer {
   const sizer = new BatchSizer()
-  sizer.sent(outstanding)
+  sizer.sent(outstanding, 0)
   sizer.written(1, milliseconds)
   return sizer
 }
@@ -44,11 +44,11 @@ t.test('a batch that fails immediately does not make the store appear closer', a
   t.equal(sizer.worthSending, 90)
 })
 
-t.test('a peak is forgotten slowly', async t => {
+t.test('a peak falls to half in a quarter of a second, however many batches are sent', async t => {
   const sizer = seen(100, 1)
-  sizer.sent(10)
-  t.equal(sizer.worthSending, 49)
-  for (let i = 0; i < 300; i++) sizer.sent(10)
+  for (let now = 0; now <= 250; now++) sizer.sent(10, now)
+  t.equal(Math.round(sizer.worthSending), 25)
+  sizer.sent(10, 10_000)
   t.equal(sizer.worthSending, 5)
 })
 
