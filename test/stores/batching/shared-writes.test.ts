@@ -22,6 +22,20 @@ t.test('with one write at a time, requests that arrive during a write form the n
   t.strictSame([...outcomes.values()], Array(5).fill('stored'))
 })
 
+t.test('all requests of a batch have their outcomes before the next batch is written', async t => {
+  const { writer, outcomes, created, answered } = sharedWrites()
+  await created([1, 2])
+  await created([3, 4])
+  let known: number[] = []
+  writer.respond = () => {
+    known = [...outcomes.keys()]
+    return 'stored'
+  }
+  await answered('stored')
+  t.strictSame(writer.ids, [[1, 2], [3, 4]])
+  t.strictSame(known, [1, 2])
+})
+
 t.test('while a large batch is in flight, few requests wait, many are sent, and the number of batches in flight is limited', async t => {
   const { clock, writer, created } = sharedWrites(2)
   const sizes = () => writer.ids.map(ids => ids.length)
