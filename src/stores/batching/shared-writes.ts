@@ -64,7 +64,7 @@ export class SharedWrites {
       const create = { plant, deadline, resolve, reject, failure: undefined, failures: 0 }
       if (!this.#retries.takesAlone(create)) this.#queue.push(create)
       this.#expiry.watch(deadline)
-      if (this.#turn === undefined) this.#turn = this.#clock.setImmediate(this.#send)
+      this.#sendAfterTurn()
     })
   }
 
@@ -84,6 +84,10 @@ export class SharedWrites {
 
   get #isIdle (): boolean {
     return this.#inFlight === 0 && this.#queue.length === 0
+  }
+
+  #sendAfterTurn (): void {
+    if (this.#turn === undefined) this.#turn = this.#clock.setImmediate(this.#send)
   }
 
   readonly #send = (): void => {
@@ -118,7 +122,7 @@ export class SharedWrites {
     if (this.#closing || enough || count <= this.#gathered) return true
     // Nothing is in flight, but the last turn brought some: wait for another turn.
     this.#gathered = count
-    this.#turn ??= this.#clock.setImmediate(this.#send)
+    this.#sendAfterTurn()
     return false
   }
 
@@ -185,7 +189,7 @@ export class SharedWrites {
     }
     // After the responses: if processors are few, a thread that is woken earlier interrupts them. On two, 5 % fewer
     // creates per second.
-    process.nextTick(this.#send)
+    this.#sendAfterTurn()
   }
 
   /** @returns the number of plants that will be sent again */

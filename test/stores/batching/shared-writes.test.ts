@@ -255,10 +255,10 @@ t.test('close waits for pending requests, in flight or not, and later ones are r
 })
 
 t.test('a plant that fails during close is not sent again', async t => {
-  const { clock, writer, writes, outcomes, created } = sharedWrites()
+  const { clock, writer, writes, outcomes, created, answered } = sharedWrites()
   await created([1, 2])
   const closed = writes.close()
-  writer.answer(notStored())
+  await answered(notStored())
   await closed
   t.match([...outcomes.values()], [{ message: 'away' }, { message: 'away' }])
   t.equal(writer.batches.length, 1)
