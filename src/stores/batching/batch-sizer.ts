@@ -13,7 +13,7 @@ const BATCHES_PER_MILLISECOND = 1 / 4
 const MEMORY = 0.98
 /**
  * Milliseconds in which the peak falls to half. The number of clients shows only when most of them wait at once, which
- * is rare. If it were forgotten in between, batches would stay small, with a fifth fewer creates per second.
+ * is rare. If it were forgotten in between, batches would stay small, with a sixth fewer creates per second.
  */
 const PEAK_HALF_LIFE = 250
 

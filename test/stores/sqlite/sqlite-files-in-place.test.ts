@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -16,20 +16,13 @@ interface OpenStore {
   create: (id: number) => Promise<string | Error>
 }
 
-/** Sets the time at which a folder was last changed. */
-const setChanged = (folder: string, time: Date): void => utimesSync(folder, time, time)
-
-/**
- * An open store with plant 1, in a file of the test's own.
- * @param changed when its folder was last changed: long ago, so that another change shows
- */
-async function openStore (t: Test, folder = t.testdir({ data: {} }), changed = new Date(2020, 1)): Promise<OpenStore> {
+/** An open store with plant 1, in a file of the test's own. */
+async function openStore (t: Test, folder = t.testdir({ data: {} })): Promise<OpenStore> {
   const path = join(folder, 'data', 'plants.db')
   const store = sqlitePlantStore({ path }) as Required<PlantStore>
   t.teardown(() => store.close())
   await store.open()
   const create = (id: number): Promise<string | Error> => store.create(plant(id), soon()).catch((error: Error) => error)
-  setChanged(join(folder, 'data'), changed)
   t.equal(await create(1), 'stored')
   return { store, folder, path, create }
 }
@@ -200,13 +193,4 @@ t.test('for a symbolic link, the file it points to is watched, with its log', as
   symlinkSync(`${database}.backup`, path)
   t.equal(await create(3), 'stored')
   t.strictSame(idsIn(t, `${database}.backup`), [1, 2, 3])
-})
-
-t.test('a file deleted soon after another change of its folder is noticed, although the folder\'s timestamp stays', async t => {
-  const now = new Date()
-  const { path, folder, create } = await openStore(t, undefined, now)
-  rmSync(`${path}-wal`)
-  setChanged(join(folder, 'data'), now)
-  t.match(await create(2), /^(stored|same)$/)
-  t.strictSame(idsIn(t, path), [1, 2])
 })
