@@ -14,6 +14,11 @@ export interface Clock {
   setImmediate (task: () => void): object
 }
 
+/** Milliseconds on a clock that all threads and processes of the machine share, unlike `performance.now()`. */
+export function monotonicMs (): number {
+  return Number(process.hrtime.bigint()) / 1e6
+}
+
 export const systemClock: Clock = {
   now: () => performance.now(),
   setTimeout (task, delay) {

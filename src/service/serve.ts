@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyBaseLogger } from 'fastify'
 import { ConfigurationError, readConfiguration, readCredentials, type Configuration } from './config/configuration.js'
-import { describeStore, storeWarning } from './create-store.js'
+import { createStore, describeStore, storeWarning } from './create-store.js'
 import { shutdownTimeoutMs } from './http/drain.js'
 import { isSocketPath, removeStaleSocket } from './http/unix-socket.js'
 import { watchCertificate } from './logging/certificate-log.js'
@@ -94,5 +94,6 @@ export async function serve (): Promise<void> {
 
 async function startAlone (configuration: Configuration, log: FastifyBaseLogger): Promise<RunningService> {
   const { createMetrics, startService } = await import('./service.js')
-  return startService({ configuration, log, metrics: await createMetrics(configuration) })
+  const store = await createStore(configuration)
+  return startService({ configuration, store, log, metrics: await createMetrics(configuration) })
 }

@@ -2,11 +2,10 @@ import { chmod } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
-import { messageOf } from '../error-message.js'
 import { BearerTokens } from '../http/bearer-tokens.js'
-import { StoreUnusable, type PlantStore } from '../stores/plant-store.js'
+import type { PlantStore } from '../stores/plant-store.js'
 import type { Configuration, Credentials } from './config/configuration.js'
-import { createStore } from './create-store.js'
+import { openStore } from './create-store.js'
 import { drain, type SharedPort } from './http/drain.js'
 import { EventLoopLag } from './http/event-loop-lag.js'
 import { Health } from './http/health-routes.js'
@@ -17,6 +16,8 @@ import type { MetricsData } from './metrics/process-metrics.js'
 import type { ServiceMetrics } from './metrics/service-metrics.js'
 
 export interface ServiceOptions {
+  /** Opened and closed by the service. */
+  store: PlantStore
   /** The configuration, in which access tokens are set. */
   configuration: Configuration
   log: FastifyBaseLogger
@@ -39,14 +40,13 @@ export interface RunningService {
   metrics (): Promise<MetricsData[]>
 }
 
-/** Runs the service in this process; throws a ConfigurationError or StoreUnusable if no store can be opened. */
+/** Runs the service in this process; throws a StoreUnusable if the store cannot be opened. */
 export async function startService (
-  { configuration, log, metrics, sharedPort }: ServiceOptions
+  { configuration, store, log, metrics, sharedPort }: ServiceOptions
 ): Promise<RunningService> {
   const { HOST, PORT, ACCESS_TOKENS = [], tls } = configuration
-  const store = await createStore(configuration)
   // Fastify is loaded while the store opens.
-  const [{ createApp }] = await Promise.all([import('./app.js'), opened(store)])
+  const [{ createApp }] = await Promise.all([import('./app.js'), openStore(store)])
   const health = new Health(store, new EventLoopLag())
   const servers: Server[] = []
   const tokens = new BearerTokens(ACCESS_TOKENS)
@@ -85,15 +85,6 @@ export async function startService (
 /** Loads the metrics module and makes the metrics of this process if METRICS_PORT is set. */
 export async function createMetrics ({ METRICS_PORT }: Configuration): Promise<ServiceMetrics | undefined> {
   return METRICS_PORT === undefined ? undefined : new (await import('./metrics/service-metrics.js')).ServiceMetrics()
-}
-
-/** Any fault of the store needs the operator's attention. */
-async function opened (store: PlantStore): Promise<void> {
-  try {
-    await store.open?.()
-  } catch (error) {
-    throw error instanceof StoreUnusable ? error : new StoreUnusable(messageOf(error), { cause: error })
-  }
 }
 
 function addressOf (address: AddressInfo | string | null, scheme: string): string {

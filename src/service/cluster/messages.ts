@@ -4,6 +4,9 @@ import type { MetricsData } from '../metrics/process-metrics.js'
 /** Milliseconds between two heartbeats of a worker. */
 export const HEARTBEAT_INTERVAL_MS = 1_000
 
+/** The file descriptor of a worker's `RemotePlantStore`. */
+export const STORE_CHANNEL = 4
+
 /** The messages from the primary process to a worker. */
 export type ToWorker =
   | { kind: 'start', configuration: Configuration }

@@ -1,13 +1,16 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Configuration, Credentials } from '../config/configuration.js'
+import type { PlantStore } from '../../stores/plant-store.js'
+import { createStore, hasOneWriter, openStore } from '../create-store.js'
 import { WorkerUnusable } from '../format-error.js'
 import { isSocketPath } from '../http/unix-socket.js'
 import type { MetricsData } from '../metrics/process-metrics.js'
 import type { RunningService } from '../service.js'
-import { HEARTBEAT_INTERVAL_MS, type FromWorker, type ToWorker } from './messages.js'
+import { HEARTBEAT_INTERVAL_MS, STORE_CHANNEL, type FromWorker, type ToWorker } from './messages.js'
+import { servePlantStore } from './remote-plant-store.js'
 import { restartSchedule } from './restart-schedule.js'
 import type { WorkersMetrics } from './workers-metrics.js'
 
@@ -18,6 +21,7 @@ const MOST_MISSED = 15
  * Runs the service in WORKERS processes that share the port. This process reads the configuration and the files, and
  * sends them to the workers, so that all have the same, including one that is started later.
  * @param onFork called with the service before all workers are ready: the first of them may serve already
+ * @throws {StoreUnusable} if this process has to write and cannot
  * @throws {WorkerUnusable} if a worker cannot start; the others are killed
  */
 export async function startWorkers (
@@ -27,7 +31,9 @@ export async function startWorkers (
   const metrics = METRICS_PORT === undefined ? undefined : new (await import('./workers-metrics.js')).WorkersMetrics()
   // A free port is chosen once, so that a worker that is started later listens on the same one.
   const port = PORT === 0 && !isSocketPath(HOST) ? await freePort(HOST) : PORT
-  const workers = new Workers({ ...configuration, PORT: port }, log, metrics)
+  const store = hasOneWriter(configuration) ? await createStore(configuration) : undefined
+  if (store !== undefined) await openStore(store)
+  const workers = new Workers({ ...configuration, PORT: port }, log, metrics, store)
   onFork(workers)
   await workers.start()
   return workers
@@ -49,14 +55,17 @@ class Workers implements RunningService {
   readonly #slots: readonly Slot[]
   readonly #restarts = restartSchedule<Slot>(slot => { this.#restart(slot) })
   readonly #metrics: WorkersMetrics | undefined
+  /** Where this process stores the plants of all workers. */
+  readonly #store: PlantStore | undefined
   #configuration: Configuration
   #isShuttingDown = false
   /** The last worker to listen, chosen at shutdown. */
   #last: Worker | undefined
   #uncleanExits = 0
 
-  constructor (configuration: Configuration, log: FastifyBaseLogger, metrics: WorkersMetrics | undefined) {
+  constructor (configuration: Configuration, log: FastifyBaseLogger, metrics?: WorkersMetrics, store?: PlantStore) {
     this.#metrics = metrics
+    this.#store = store
     this.#configuration = configuration
     this.#log = log
     this.#slots = Array.from({ length: configuration.WORKERS }, () => ({ worker: undefined, readyAt: undefined, missedHeartbeats: 0, port: 'open' }))
@@ -64,7 +73,9 @@ class Workers implements RunningService {
     // and hands them over by message: a connection on its way to a worker that dies is neither answered nor closed.
     cluster.schedulingPolicy = cluster.SCHED_NONE
     // Structured clones, since JSON has no NaN, which a metric may be.
-    cluster.setupPrimary({ args: [], serialization: 'advanced' })
+    // The last one is STORE_CHANNEL.
+    const stdio = ['inherit', 'inherit', 'inherit', 'ipc', store === undefined ? 'ignore' : 'pipe'] as const
+    cluster.setupPrimary({ args: [], serialization: 'advanced', stdio: [...stdio] })
     setInterval(() => { this.#killUnresponsive() }, HEARTBEAT_INTERVAL_MS).unref()
   }
 
@@ -91,6 +102,7 @@ class Workers implements RunningService {
     const exits = this.#workers().map(worker => once(worker, 'exit'))
     for (const slot of this.#slots) this.#sendShutdown(slot)
     await Promise.all(exits)
+    await this.#store?.close?.()
     if (this.#uncleanExits > 0) throw new Error(`${this.#uncleanExits} workers did not shut down cleanly`)
   }
 
@@ -116,6 +128,10 @@ class Workers implements RunningService {
     slot.missedHeartbeats = 0
     slot.port = 'open'
     let failure: string | undefined
+    if (this.#store !== undefined) {
+      const socket = worker.process.stdio[STORE_CHANNEL] as Socket
+      servePlantStore(socket, this.#store, this.#configuration.QUEUE_BYTES / this.#slots.length)
+    }
 
     return new Promise((resolve, reject) => {
       const exited = (reason: string): void => {

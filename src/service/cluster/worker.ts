@@ -1,13 +1,16 @@
 import cluster from 'node:cluster'
 import type { Server } from 'node:http'
+import { Socket } from 'node:net'
 import closeWithGrace from 'close-with-grace'
 import type { Configuration, Credentials } from '../config/configuration.js'
+import { createStore, hasOneWriter } from '../create-store.js'
 import { formatError } from '../format-error.js'
 import { shutdownTimeoutMs } from '../http/drain.js'
 import { createLogger } from '../logging/logger.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { createMetrics, startService, type RunningService } from '../service.js'
-import { HEARTBEAT_INTERVAL_MS, type FromWorker, type ToWorker } from './messages.js'
+import { HEARTBEAT_INTERVAL_MS, STORE_CHANNEL, type FromWorker, type ToWorker } from './messages.js'
+import { RemotePlantStore } from './remote-plant-store.js'
 
 /** Milliseconds after which the last worker stops waiting for another one that is stuck. */
 const DISCONNECT_TIMEOUT_MS = 2_500
@@ -28,7 +31,10 @@ export function runWorker (): void {
     const log = await createLogger(configuration, process.stdout)
     metrics = await createMetrics(configuration)
     try {
-      running = await startService({ configuration, log, metrics, sharedPort: { closesLast, closed: () => { send({ kind: 'portClosed' }) } } })
+      const store = hasOneWriter(configuration)
+        ? new RemotePlantStore(new Socket({ fd: STORE_CHANNEL }), configuration.QUEUE_BYTES)
+        : await createStore(configuration)
+      running = await startService({ configuration, store, log, metrics, sharedPort: { closesLast, closed: () => { send({ kind: 'portClosed' }) } } })
       if (reloaded !== undefined) running.reload(reloaded)
     } catch (error) {
       await send({ kind: 'unusable', message: formatError(error) })

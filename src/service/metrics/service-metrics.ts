@@ -1,11 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { channels, type BatchMessage, type QueueMessage } from '../../diagnostics.js'
+import { channels, type QueueMessage } from '../../diagnostics.js'
 import type { TlsPair } from '../config/tls-pair.js'
-import { ProcessMetrics } from './process-metrics.js'
+import { ProcessMetrics, SECONDS } from './process-metrics.js'
 
-const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
 const OUTCOMES = ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'] as const
 /** The increase of a counter whose first sample is above 0 is invisible to an alert, so all series start at 0. */
 const FAULTS = [['POST', '/plants', 500], ['POST', '/plants', 503], ['POST', '/plants', 504], ['GET', '/health/ready', 503]] as const
@@ -30,22 +28,6 @@ export class ServiceMetrics extends ProcessMetrics {
     registers: [this.registry]
   })
 
-  readonly #batchesInFlight = new Gauge({
-    name: 'plant_store_batches_in_flight', help: 'Pending writes to the store', registers: [this.registry]
-  })
-
-  readonly #batchPlants = new Histogram({
-    name: 'plant_store_batch_plants', help: 'Plants in one write to the store', buckets: PLANTS, registers: [this.registry]
-  })
-
-  readonly #batchSeconds = new Histogram({
-    name: 'plant_store_batch_duration_seconds', help: 'Time of one write to the store', buckets: SECONDS, registers: [this.registry]
-  })
-
-  readonly #retries = new Counter({
-    name: 'plant_store_retries_total', help: 'Plants written again because a write failed', registers: [this.registry]
-  })
-
   #certificateExpiry: Gauge | undefined
 
   constructor () {
@@ -57,8 +39,6 @@ export class ServiceMetrics extends ProcessMetrics {
     this.#addQueueGauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them in each process', ({ bytes }) => bytes)
     channels.queue.subscribe(queue => { this.#queues.push(queue) })
     channels.createEnd.subscribe(({ outcome = 'failed' }) => { this.#createRequests.inc({ outcome }) })
-    channels.batchStart.subscribe(() => { this.#batchesInFlight.inc() })
-    channels.batchEnd.subscribe(batch => { this.#observeBatch(batch) })
   }
 
   /** An `onResponse` hook. */
@@ -80,13 +60,6 @@ export class ServiceMetrics extends ProcessMetrics {
       registers: [this.registry]
     })
     this.#certificateExpiry.set(expiresAt / 1_000)
-  }
-
-  #observeBatch ({ plants, milliseconds = 0, retries }: BatchMessage): void {
-    this.#batchesInFlight.dec()
-    this.#batchPlants.observe(plants)
-    this.#batchSeconds.observe(milliseconds / 1_000)
-    if (retries > 0) this.#retries.inc(retries)
   }
 
   #addQueueGauge (name: string, help: string, value: (queue: QueueMessage) => number): void {

@@ -126,8 +126,9 @@ export class SqlitePlantsTable {
   }
 
   /**
-   * Begins a transaction, with the write lock. SQLite itself would retry after up to 100 ms, while the other processes
-   * of the service commit within 1 ms each: with four, the slowest requests would take four times as long.
+   * Begins a transaction, with the write lock. SQLite itself would retry after up to 100 ms, while other processes that
+   * share the file, as those of a clustered host do, commit within 1 ms each: with four, the slowest requests would
+   * take four times as long.
    */
   #takeLock (lockWaitMs: number): void {
     const started = performance.now()

@@ -1,10 +1,10 @@
-import { systemClock, type Clock } from '../../clock.js'
+import { monotonicMs, systemClock, type Clock } from '../../clock.js'
 import { messageOf } from '../../error-message.js'
 import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
 import type { StoreWriter } from '../batching/batched-plant-store.js'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type NewPlant } from '../plant-store.js'
 import { GuardedWorker } from './thread/guarded-worker.js'
-import { monotonicMs, OUTCOMES, type PlantColumns, type SqliteAnswer, type SqliteRequest } from './thread/thread-messages.js'
+import { OUTCOMES, type PlantColumns, type SqliteAnswer, type SqliteRequest } from './thread/thread-messages.js'
 
 /** Milliseconds before a deadline at which waiting for a lock stops, so that the outcome can still be reported. */
 const LOCK_MARGIN_MS = 250

@@ -19,6 +19,7 @@ t.test('two workers share the port and the generated token, log one ready line, 
   t.match(text, `http_requests_total{method="POST",route="/plants",status_code="200"} ${created}\n`)
   t.match(text, `http_requests_total{method="POST",route="/plants",status_code="401"} ${refused}\n`)
   t.match(text, /^plant_store_workers 2$/m)
+  t.match(text, `plant_store_batch_plants_sum ${created}\n`, 'the first process, which writes, counts the batches')
 })
 
 for (const kind of ['process', 'memory'] as const) {
@@ -58,13 +59,18 @@ for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
   })
 }
 
-t.test('workers accept connections themselves, even while the primary is suspended', async t => {
-  const service = await startService(t, { WORKERS: '2' })
+t.test('while the first process is suspended, workers accept connections, and tell that plants may be stored', async t => {
+  const service = await startService(t, { WORKERS: '2', STORE_TIMEOUT: '500' })
   service.child.kill('SIGSTOP')
   for (let turn = 0; turn < 4; turn++) {
     const live = await fetch(`${service.address}/health/live`, { headers: { connection: 'close' }, signal: AbortSignal.timeout(10_000) })
     t.equal(live.status, 200)
   }
+  const responses = await Promise.all([1, 2, 3].map(async id => create(service.address, { id })))
+  t.strictSame(responses.map(({ status }) => status), [504, 504, 504])
+  t.equal((await fetch(`${service.address}/health/ready`)).status, 503)
   service.child.kill('SIGCONT')
-  t.equal((await create(service.address)).status, 200)
+  t.equal((await create(service.address, { id: 4 })).status, 200)
+  const again = await Promise.all([1, 2, 3].map(async id => create(service.address, { id })))
+  t.strictSame(again.map(({ status }) => status), [200, 200, 200])
 })

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { monotonicMs } from '../../../clock.js'
 import { messageOf } from '../../../error-message.js'
 import { StoreUnusable } from '../../plant-store.js'
 import { sqliteBinding } from '../database.js'
@@ -6,7 +7,7 @@ import { LOCK_WAIT_MS, SqlitePlantsTable } from '../plants-table.js'
 import { failureOf, SqliteFailure } from '../sqlite-failure.js'
 import type { ThreadData } from './guarded-worker.js'
 import { TerminationGuard } from './termination-guard.js'
-import { monotonicMs, type SqliteAnswer, type SqliteRequest } from './thread-messages.js'
+import type { SqliteAnswer, SqliteRequest } from './thread-messages.js'
 
 const { path, wasOpen, guard: memory }: ThreadData = workerData
 const guard = new TerminationGuard(memory)

@@ -28,8 +28,3 @@ export type SqliteAnswer =
 export const OUTCOMES: readonly CreateOutcome[] = ['stored', 'same', 'taken']
 export const SAME = OUTCOMES.indexOf('same')
 export const TAKEN = OUTCOMES.indexOf('taken')
-
-/** Milliseconds on a clock that all threads share, unlike `performance.now()`. */
-export function monotonicMs (): number {
-  return Number(process.hrtime.bigint()) / 1e6
-}

@@ -1,0 +1,178 @@
+import type { Socket } from 'node:net'
+import { monotonicMs } from '../../clock.js'
+import { messageOf } from '../../error-message.js'
+import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, type PlantStore } from '../../stores/plant-store.js'
+
+/** The create requests of one turn of a worker, numbered from `first` on. */
+interface CreateRequests {
+  first: number
+  /** What to add to a deadline for the clock of `monotonicMs`. */
+  offset: number
+  /** Id, name, tag and deadline. */
+  plants: [string, string, string | null, number][]
+}
+
+/** A message from a worker, a line of JSON. */
+type StoreRequest = CreateRequests | { check: number }
+
+/** A message to a worker, a line of JSON: the results of its requests, by their numbers. */
+type StoreResponse = [number, Result][]
+
+type Result = CreateOutcome | 'ready' | { failure: string, perhapsStored: boolean, permanent: boolean }
+
+const EXITED: Result = { failure: 'the first process exited', perhapsStored: true, permanent: false }
+
+interface Pending {
+  resolve: (outcome: CreateOutcome) => void
+  reject: (reason: Error) => void
+}
+
+/**
+ * The store of a worker: the primary process stores its plants, together with those of the other workers, so that they
+ * share a commit, and no worker waits for another's lock.
+ */
+export class RemotePlantStore implements PlantStore {
+  readonly #socket: Socket
+  readonly #byteLimit: number
+  readonly #pending = new Map<number, Pending>()
+  #numbers = 0
+  #unsent: CreateRequests | undefined
+  #closed = false
+  #idle: (() => void)[] = []
+
+  /**
+   * @param socket connected to `servePlantStore`
+   * @param byteLimit the most bytes that wait for a primary process that does not respond
+   */
+  constructor (socket: Socket, byteLimit: number) {
+    this.#socket = socket
+    this.#byteLimit = byteLimit
+    onMessage<StoreResponse>(socket, results => {
+      for (const [number, result] of results) this.#settle(number, result)
+    })
+    socket.on('close', () => {
+      this.#closed = true
+      for (const number of this.#pending.keys()) this.#settle(number, EXITED)
+    })
+  }
+
+  create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
+    if (this.#closed) return Promise.reject(new PlantNotStored('the store is closed'))
+    if (this.#socket.writableLength > this.#byteLimit) return Promise.reject(new PlantNotStored('the first process does not respond'))
+    return new Promise((resolve, reject) => {
+      const number = this.#number({ resolve, reject })
+      this.#unsent ??= this.#sendAfterTurn(number)
+      this.#unsent.plants.push([String(plant.id), plant.name, plant.tag ?? null, deadline])
+    })
+  }
+
+  ready (): Promise<void> {
+    if (this.#closed) return Promise.reject(new Error('the store is closed'))
+    return new Promise((resolve, reject) => {
+      send(this.#socket, { check: this.#number({ resolve: () => resolve(), reject }) })
+    })
+  }
+
+  async close (): Promise<void> {
+    this.#closed = true
+    if (this.#pending.size > 0) await new Promise<void>(resolve => { this.#idle.push(resolve) })
+    this.#socket.destroy()
+  }
+
+  #number (pending: Pending): number {
+    this.#pending.set(++this.#numbers, pending)
+    return this.#numbers
+  }
+
+  #sendAfterTurn (first: number): CreateRequests {
+    const requests: CreateRequests = { first, offset: monotonicMs() - performance.now(), plants: [] }
+    setImmediate(() => {
+      this.#unsent = undefined
+      send(this.#socket, requests)
+    })
+    return requests
+  }
+
+  #settle (number: number, result: Result): void {
+    const pending = this.#pending.get(number)
+    this.#pending.delete(number)
+    if (result === 'ready') pending?.resolve('same')
+    else if (typeof result === 'string') pending?.resolve(result)
+    else pending?.reject(errorOf(result))
+    if (this.#pending.size === 0) for (const resolve of this.#idle.splice(0)) resolve()
+  }
+}
+
+/**
+ * Stores the plants of a `RemotePlantStore`.
+ * @param socket connected to it
+ * @param byteLimit bytes of pending requests from which on no more are read
+ */
+export function servePlantStore (socket: Socket, store: PlantStore, byteLimit: number): void {
+  let results: StoreResponse = []
+  let pendingBytes = 0
+
+  function respond (number: number, result: Result): void {
+    // The results of a batch are sent together.
+    if (results.push([number, result]) > 1) return
+    process.nextTick(() => {
+      send(socket, results)
+      results = []
+    })
+  }
+
+  function createAll ({ first, offset, plants }: CreateRequests, bytes: number): void {
+    let pending = plants.length
+    const settle = (number: number, result: Result): void => {
+      respond(number, result)
+      if (--pending > 0) return
+      pendingBytes -= bytes
+      if (pendingBytes <= byteLimit) socket.resume()
+    }
+    pendingBytes += bytes
+    if (pendingBytes > byteLimit) socket.pause()
+    const ownOffset = monotonicMs() - performance.now()
+    plants.forEach(([id, name, tag, deadline], i) => {
+      const plant: NewPlant = { id: BigInt(id), name, ...(tag !== null && { tag }) }
+      store.create(plant, deadline + offset - ownOffset).then(
+        outcome => { settle(first + i, outcome) },
+        error => { settle(first + i, resultOf(error)) })
+    })
+  }
+
+  onMessage<StoreRequest>(socket, (request, bytes) => {
+    if ('plants' in request) return createAll(request, bytes)
+    Promise.resolve(store.ready?.()).then(
+      () => { respond(request.check, 'ready') },
+      error => { respond(request.check, resultOf(error)) })
+  })
+}
+
+function resultOf (error: unknown): Result {
+  return {
+    failure: messageOf(error),
+    perhapsStored: !(error instanceof PlantNotStored),
+    permanent: error instanceof PlantNotStored && error.permanent
+  }
+}
+
+function errorOf ({ failure, perhapsStored, permanent }: Exclude<Result, string>): Error {
+  return perhapsStored ? new PlantPerhapsStored(failure) : new PlantNotStored(failure, { permanent })
+}
+
+function send (socket: Socket, message: StoreRequest | StoreResponse): void {
+  socket.write(`${JSON.stringify(message)}\n`)
+}
+
+/** Parses the lines that arrive on a socket. */
+function onMessage<Message> (socket: Socket, listener: (message: Message, bytes: number) => void): void {
+  let incomplete = ''
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    const lines = chunk.split('\n')
+    lines[0] = incomplete + lines[0]
+    incomplete = lines.pop() ?? ''
+    for (const line of lines) listener(JSON.parse(line), line.length)
+  })
+  // The other process has exited.
+  socket.on('error', () => {})
+}
