@@ -128,10 +128,6 @@ class Workers implements RunningService {
     slot.missedHeartbeats = 0
     slot.port = 'open'
     let failure: string | undefined
-    if (this.#store !== undefined) {
-      const socket = worker.process.stdio[STORE_CHANNEL] as Socket
-      servePlantStore(socket, this.#store, this.#configuration.QUEUE_BYTES / this.#slots.length)
-    }
 
     return new Promise((resolve, reject) => {
       const exited = (reason: string): void => {
@@ -150,7 +146,7 @@ class Workers implements RunningService {
         } else if (message.kind === 'online') {
           // Messages sent earlier are lost.
           if (this.#isShuttingDown) this.#sendShutdown(slot)
-          else send(worker, { kind: 'start', configuration: this.#configuration })
+          else this.#sendStart(worker)
         } else if (message.kind === 'ready') {
           slot.readyAt = performance.now()
           // It was ready before the message of the shutdown reached it, so it may have to be the last one.
@@ -189,6 +185,14 @@ class Workers implements RunningService {
     this.#fork(slot).then(
       () => { this.#log.info({ worker: slot.worker?.process.pid }, 'a worker was replaced') },
       (error: Error) => { this.#replace(slot, 'the new worker did not start', { reason: error.message }) })
+  }
+
+  #sendStart (worker: Worker): void {
+    if (this.#store !== undefined) {
+      const socket = worker.process.stdio[STORE_CHANNEL] as Socket
+      servePlantStore(socket, this.#store, this.#configuration.QUEUE_BYTES / this.#slots.length)
+    }
+    send(worker, { kind: 'start', configuration: this.#configuration })
   }
 
   #sendShutdown ({ worker, readyAt }: Slot): void {

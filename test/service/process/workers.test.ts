@@ -22,13 +22,13 @@ t.test('two workers share the port and the generated token, log one ready line, 
   t.match(text, `plant_store_batch_plants_sum ${created}\n`, 'the first process, which writes, counts the batches')
 })
 
-for (const kind of ['process', 'memory'] as const) {
+for (const kind of ['process', 'memory', 'files'] as const) {
   t.test(`if no process can be started (${kind}), a worker that dies is replaced as soon as one can`, withCompiler, async t => {
     const calls = failingCalls(testFolder(t))
     const service = await startService(t, { WORKERS: '2', ...calls.env })
     calls.begin(kind)
     process.kill(childrenOf(service.child.pid)[0] as number, 'SIGKILL')
-    t.match(await service.logged('the new worker did not start; another starts in', 3), { level: 50, reason: /^spawn .*(EAGAIN|ENOMEM)$/ })
+    t.match(await service.logged('the new worker did not start; another starts in', 3), { level: 50, reason: /^spawn .*(EAGAIN|ENOMEM|EMFILE)$/ })
     t.equal((await create(service.address)).status, 200, 'the other worker still serves')
     const delays = service.log.flatMap(({ msg }) => /another starts in (\d+) ms/.exec(String(msg))?.[1] ?? []).map(Number)
     t.strictSame(delays.slice(0, 4), [100, 200, 400, 800], 'each attempt waits twice as long as the one before')

@@ -3,7 +3,8 @@
 //   link          no hard link can be created (EPERM), as on a file system without them;
 //   thread        no thread can be started (EAGAIN), as in a container at its process limit;
 //   process       no process can be started (EAGAIN), for the same reason;
-//   memory        no process can be started for lack of memory (ENOMEM).
+//   memory        no process can be started for lack of memory (ENOMEM);
+//   files         no process can be started, since no file descriptors are left for its channels (EMFILE).
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -56,6 +58,13 @@ int link (const char *from, const char *to) {
 int pthread_create (pthread_t *thread, const pthread_attr_t *attributes, void *(*work) (void *), void *argument) {
   REAL(pthread_create);
   return is_on("thread") ? EAGAIN : real(thread, attributes, work, argument);
+}
+
+int socketpair (int domain, int type, int protocol, int fds[2]) {
+  REAL(socketpair);
+  if (!is_on("files")) return real(domain, type, protocol, fds);
+  errno = EMFILE;
+  return -1;
 }
 
 static int process_fault (void) { return errno = is_on("process") ? EAGAIN : is_on("memory") ? ENOMEM : 0; }
