@@ -72,10 +72,13 @@ class Workers implements RunningService {
     // Each worker accepts connections from the kernel itself. With Node's default, SCHED_RR, the primary accepts them
     // and hands them over by message: a connection on its way to a worker that dies is neither answered nor closed.
     cluster.schedulingPolicy = cluster.SCHED_NONE
-    // Structured clones, since JSON has no NaN, which a metric may be.
-    // The last one is STORE_CHANNEL.
-    const stdio = ['inherit', 'inherit', 'inherit', 'ipc', store === undefined ? 'ignore' : 'pipe'] as const
-    cluster.setupPrimary({ args: [], serialization: 'advanced', stdio: [...stdio] })
+    cluster.setupPrimary({
+      args: [],
+      // Structured clones, since JSON has no NaN, which a metric may be.
+      serialization: 'advanced',
+      // The last one is STORE_CHANNEL.
+      stdio: ['inherit', 'inherit', 'inherit', 'ipc', store === undefined ? 'ignore' : 'pipe']
+    })
     setInterval(() => { this.#killUnresponsive() }, HEARTBEAT_INTERVAL_MS).unref()
   }
 

@@ -6,9 +6,7 @@ import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, 
 /** The create requests of one turn of a worker, numbered from `first` on. */
 interface CreateRequests {
   first: number
-  /** What to add to a deadline for the clock of `monotonicMs`. */
-  offset: number
-  /** Id, name, tag and deadline. */
+  /** Id, name, tag, and deadline on the clock of `monotonicMs`. */
   plants: [string, string, string | null, number][]
 }
 
@@ -19,6 +17,9 @@ type StoreRequest = CreateRequests | { check: number }
 type StoreResponse = [number, Result][]
 
 type Result = CreateOutcome | 'ready' | { failure: string, perhapsStored: boolean, permanent: boolean }
+
+/** The start of this process on the clock of `monotonicMs`. */
+const startedAt = monotonicMs() - performance.now()
 
 const EXITED: Result = { failure: 'the first process exited', perhapsStored: true, permanent: false }
 
@@ -33,20 +34,15 @@ interface Pending {
  */
 export class RemotePlantStore implements PlantStore {
   readonly #socket: Socket
-  readonly #byteLimit: number
   readonly #pending = new Map<number, Pending>()
   #numbers = 0
   #unsent: CreateRequests | undefined
   #closed = false
   #idle: (() => void)[] = []
 
-  /**
-   * @param socket connected to `servePlantStore`
-   * @param byteLimit the most bytes that wait for a primary process that does not respond
-   */
-  constructor (socket: Socket, byteLimit: number) {
+  /** @param socket connected to `servePlantStore` */
+  constructor (socket: Socket) {
     this.#socket = socket
-    this.#byteLimit = byteLimit
     onMessage<StoreResponse>(socket, results => {
       for (const [number, result] of results) this.#settle(number, result)
     })
@@ -58,11 +54,10 @@ export class RemotePlantStore implements PlantStore {
 
   create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
     if (this.#closed) return Promise.reject(new PlantNotStored('the store is closed'))
-    if (this.#socket.writableLength > this.#byteLimit) return Promise.reject(new PlantNotStored('the first process does not respond'))
     return new Promise((resolve, reject) => {
       const number = this.#number({ resolve, reject })
       this.#unsent ??= this.#sendAfterTurn(number)
-      this.#unsent.plants.push([String(plant.id), plant.name, plant.tag ?? null, deadline])
+      this.#unsent.plants.push([String(plant.id), plant.name, plant.tag ?? null, deadline + startedAt])
     })
   }
 
@@ -85,7 +80,7 @@ export class RemotePlantStore implements PlantStore {
   }
 
   #sendAfterTurn (first: number): CreateRequests {
-    const requests: CreateRequests = { first, offset: monotonicMs() - performance.now(), plants: [] }
+    const requests: CreateRequests = { first, plants: [] }
     setImmediate(() => {
       this.#unsent = undefined
       send(this.#socket, requests)
@@ -121,7 +116,7 @@ export function servePlantStore (socket: Socket, store: PlantStore, byteLimit: n
     })
   }
 
-  function createAll ({ first, offset, plants }: CreateRequests, bytes: number): void {
+  function createAll ({ first, plants }: CreateRequests, bytes: number): void {
     let pending = plants.length
     const settle = (number: number, result: Result): void => {
       respond(number, result)
@@ -131,10 +126,9 @@ export function servePlantStore (socket: Socket, store: PlantStore, byteLimit: n
     }
     pendingBytes += bytes
     if (pendingBytes > byteLimit) socket.pause()
-    const ownOffset = monotonicMs() - performance.now()
     plants.forEach(([id, name, tag, deadline], i) => {
       const plant: NewPlant = { id: BigInt(id), name, ...(tag !== null && { tag }) }
-      store.create(plant, deadline + offset - ownOffset).then(
+      store.create(plant, deadline - startedAt).then(
         outcome => { settle(first + i, outcome) },
         error => { settle(first + i, resultOf(error)) })
     })

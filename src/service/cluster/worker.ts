@@ -32,7 +32,7 @@ export function runWorker (): void {
     metrics = await createMetrics(configuration)
     try {
       const store = hasOneWriter(configuration)
-        ? new RemotePlantStore(new Socket({ fd: STORE_CHANNEL }), configuration.QUEUE_BYTES)
+        ? new RemotePlantStore(new Socket({ fd: STORE_CHANNEL }))
         : await createStore(configuration)
       running = await startService({ configuration, store, log, metrics, sharedPort: { closesLast, closed: () => { send({ kind: 'portClosed' }) } } })
       if (reloaded !== undefined) running.reload(reloaded)

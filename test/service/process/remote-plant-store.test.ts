@@ -24,7 +24,7 @@ async function socketPair (t: Test): Promise<[Socket, Socket]> {
 async function remoteTo (t: Test, create: PlantStore['create']) {
   const [worker, primary] = await socketPair(t)
   servePlantStore(primary, { create }, BYTE_LIMIT)
-  return { store: new RemotePlantStore(worker, BYTE_LIMIT), worker, primary }
+  return { store: new RemotePlantStore(worker), worker, primary }
 }
 
 function plants (count: number, name = 'Monstera'): NewPlant[] {
@@ -45,7 +45,7 @@ t.test('the store of a worker fulfills the PlantStore contract', async t => {
       const remote = (): PlantStore => {
         const [worker, primary] = pairs.pop() as [Socket, Socket]
         servePlantStore(primary, ownStore, BYTE_LIMIT)
-        return new RemotePlantStore(worker, BYTE_LIMIT)
+        return new RemotePlantStore(worker)
       }
       const skipped = await check(() => ({ store: remote(), another: remote, stored: place.stored }))
       t.equal(skipped, name.startsWith('open resolves') ? 'the store has no open' : undefined)
@@ -103,7 +103,7 @@ t.test('a worker that exits leaves the other workers their results', async t => 
   let release = (): void => {}
   const released = new Promise<CreateOutcome>(resolve => { release = () => resolve('stored') })
   for (const socket of [itsEnd, othersEnd]) servePlantStore(socket, { create: async () => released }, BYTE_LIMIT)
-  const stores = [one, other].map(worker => new RemotePlantStore(worker, BYTE_LIMIT))
+  const stores = [one, other].map(worker => new RemotePlantStore(worker))
   const [lost, kept] = stores.map(async store => store.create({ id: 1n, name: 'Monstera' }, soon()))
   await new Promise(resolve => setTimeout(resolve, 50))
   one.resetAndDestroy()
@@ -111,23 +111,6 @@ t.test('a worker that exits leaves the other workers their results', async t => 
   await until(() => itsEnd.destroyed)
   release()
   t.equal(await kept, 'stored')
-})
-
-t.test('while the primary process does not read, bytes up to the limit wait, and further plants are not stored', async t => {
-  const [worker, primary] = await socketPair(t)
-  primary.pause()
-  const store = new RemotePlantStore(worker, BYTE_LIMIT)
-  const outcomes: string[] = []
-  for (const plant of plants(1_000, 'x'.repeat(10_000))) {
-    store.create(plant, soon()).catch((error: Error) => error.name).then(outcome => { outcomes.push(outcome) })
-    await new Promise(setImmediate)
-  }
-  t.strictSame(new Set(outcomes), new Set(['PlantNotStored']))
-  t.ok(worker.writableLength < BYTE_LIMIT + 20_000, `${worker.writableLength} bytes wait`)
-  servePlantStore(primary, { create: async () => 'stored' }, BYTE_LIMIT)
-  primary.resume()
-  await until(() => outcomes.length === 1_000)
-  t.strictSame(new Set(outcomes), new Set(['PlantNotStored', 'stored']))
 })
 
 t.test('while the store does not respond, the primary process reads no more than its limit', async t => {

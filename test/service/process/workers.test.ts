@@ -25,7 +25,7 @@ t.test('two workers share the port and the generated token, log one ready line, 
 for (const kind of ['process', 'memory', 'files'] as const) {
   t.test(`if no process can be started (${kind}), a worker that dies is replaced as soon as one can`, withCompiler, async t => {
     const calls = failingCalls(testFolder(t))
-    const service = await startService(t, { WORKERS: '2', ...calls.env })
+    const service = await startService(t, { WORKERS: '2', STORE_TIMEOUT: '1000', REQUEST_ID_HEADER: 'x-request-id', ...calls.env })
     calls.begin(kind)
     process.kill(childrenOf(service.child.pid)[0] as number, 'SIGKILL')
     t.match(await service.logged('the new worker did not start; another starts in', 3), { level: 50, reason: /^spawn .*(EAGAIN|ENOMEM|EMFILE)$/ })
@@ -35,6 +35,7 @@ for (const kind of ['process', 'memory', 'files'] as const) {
     calls.end(kind)
     await service.logged('a worker was replaced')
     t.equal(childrenOf(service.child.pid).length, 2)
+    await askEveryWorker(service.address, { status: 200 })
     service.child.kill('SIGTERM')
     t.equal((await service.ended).code, 0)
   })
