@@ -3,12 +3,8 @@ import { monotonicMs } from '../../clock.js'
 import { messageOf } from '../../error-message.js'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, type PlantStore } from '../../stores/plant-store.js'
 
-/** The create requests of one turn of a worker, numbered from `first` on. */
-interface CreateRequests {
-  first: number
-  /** Id, name, tag, and deadline on the clock of `monotonicMs`. */
-  plants: [string, string, string | null, number][]
-}
+/** The create requests of one turn of a worker: number, id, name, tag, and deadline on the clock of `monotonicMs`. */
+type CreateRequests = [number, string, string, string | null, number][]
 
 /** A message from a worker, a line of JSON. */
 type StoreRequest = CreateRequests | { check: number }
@@ -55,9 +51,9 @@ export class RemotePlantStore implements PlantStore {
   create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
     if (this.#closed) return Promise.reject(new PlantNotStored('the store is closed'))
     return new Promise((resolve, reject) => {
-      const number = this.#number({ resolve, reject })
-      this.#unsent ??= this.#sendAfterTurn(number)
-      this.#unsent.plants.push([String(plant.id), plant.name, plant.tag ?? null, deadline + startedAt])
+      const { id, name, tag = null } = plant
+      this.#unsent ??= this.#sendAfterTurn()
+      this.#unsent.push([this.#number({ resolve, reject }), String(id), name, tag, deadline + startedAt])
     })
   }
 
@@ -79,8 +75,8 @@ export class RemotePlantStore implements PlantStore {
     return this.#numbers
   }
 
-  #sendAfterTurn (first: number): CreateRequests {
-    const requests: CreateRequests = { first, plants: [] }
+  #sendAfterTurn (): CreateRequests {
+    const requests: CreateRequests = []
     setImmediate(() => {
       this.#unsent = undefined
       send(this.#socket, requests)
@@ -116,8 +112,8 @@ export function servePlantStore (socket: Socket, store: PlantStore, byteLimit: n
     })
   }
 
-  function createAll ({ first, plants }: CreateRequests, bytes: number): void {
-    let pending = plants.length
+  function createAll (requests: CreateRequests, bytes: number): void {
+    let pending = requests.length
     const settle = (number: number, result: Result): void => {
       respond(number, result)
       if (--pending > 0) return
@@ -126,16 +122,16 @@ export function servePlantStore (socket: Socket, store: PlantStore, byteLimit: n
     }
     pendingBytes += bytes
     if (pendingBytes > byteLimit) socket.pause()
-    plants.forEach(([id, name, tag, deadline], i) => {
+    for (const [number, id, name, tag, deadline] of requests) {
       const plant: NewPlant = { id: BigInt(id), name, ...(tag !== null && { tag }) }
       store.create(plant, deadline - startedAt).then(
-        outcome => { settle(first + i, outcome) },
-        error => { settle(first + i, resultOf(error)) })
-    })
+        outcome => { settle(number, outcome) },
+        error => { settle(number, resultOf(error)) })
+    }
   }
 
   onMessage<StoreRequest>(socket, (request, bytes) => {
-    if ('plants' in request) return createAll(request, bytes)
+    if (Array.isArray(request)) return createAll(request, bytes)
     Promise.resolve(store.ready?.()).then(
       () => { respond(request.check, 'ready') },
       error => { respond(request.check, resultOf(error)) })
