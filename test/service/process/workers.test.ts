@@ -75,3 +75,23 @@ t.test('while the first process is suspended, workers accept connections, and te
   const again = await Promise.all([1, 2, 3].map(async id => create(service.address, { id })))
   t.strictSame(again.map(({ status }) => status), [200, 200, 200])
 })
+
+t.test('while readiness is probed, each create request gets its own response', async t => {
+  const service = await startService(t, { WORKERS: '2', STORE_TIMEOUT: '3000' })
+  await create(service.address, { id: 0 })
+  const statuses = { new: new Set<number>(), taken: new Set<number>() }
+  const ids = { last: 0 }
+  const clients = Array.from({ length: 32 }, async () => {
+    while (ids.last < 6_000) {
+      const id = ++ids.last
+      const isTaken = id % 2 === 0
+      const { status } = await create(service.address, isTaken ? { id: 0, name: 'Fern' } : { id })
+      statuses[isTaken ? 'taken' : 'new'].add(status)
+    }
+  })
+  const probes = Array.from({ length: 4 }, async () => {
+    while (ids.last < 6_000) await (await fetch(`${service.address}/health/ready`, { headers: { connection: 'close' } })).text()
+  })
+  await Promise.all([...clients, ...probes])
+  t.strictSame(statuses, { new: new Set([200]), taken: new Set([400]) })
+})
