@@ -7,12 +7,21 @@ import { ConfigurationError } from './config/configuration.js'
 export class WorkerUnusable extends Error {}
 
 const expected = [ConfigurationError, StoreUnusable, WorkerUnusable, UnknownCommand, TransferFault]
-const expectedCalls = ['listen', 'bind', 'getaddrinfo']
+const ADDRESS = 'check HOST, PORT and METRICS_PORT'
+/** What to do, by the system call that failed. */
+const hints: Readonly<Record<string, string>> = {
+  listen: ADDRESS,
+  bind: ADDRESS,
+  getaddrinfo: ADDRESS,
+  spawn: 'raise the limits of processes, memory and open files, or lower WORKERS'
+}
 
 /** Formats the error of a failed startup: one line if the operator can fix it, otherwise the stack. */
 export function formatError (error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (expected.some(type => error instanceof type)) return error.message
-  const isExpected = 'syscall' in error && expectedCalls.includes(String(error.syscall))
-  return isExpected ? `${error.message}: check HOST, PORT and METRICS_PORT` : error.stack ?? error.message
+  // Of a failed spawn, it includes the program.
+  const [call = ''] = 'syscall' in error ? String(error.syscall).split(' ') : []
+  const hint = hints[call]
+  return hint === undefined ? error.stack ?? error.message : `${error.message}: ${hint}`
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { failingCalls, withCompiler } from '../../support/process/failing-calls.js'
 import { heldStart } from '../../support/process/held-start.js'
 import { create, launch, run, startService, testFolder, token } from '../../support/process/program.js'
 
@@ -13,6 +14,17 @@ t.test('a port in use is reported in one line', async t => {
   }
   t.equal((await create(first.address)).status, 200)
 })
+
+for (const kind of ['process', 'files'] as const) {
+  t.test(`if no process can be started (${kind}), a service with workers reports it in one line`, withCompiler, async t => {
+    const folder = testFolder(t)
+    const calls = failingCalls(folder)
+    calls.begin(kind)
+    const { code, stderr } = await run([], { PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token, WORKERS: '2', ...calls.env })
+    t.equal(code, 1)
+    t.match(stderr, /^plant-store: spawn .*(EAGAIN|EMFILE): raise the limits of processes, memory and open files, or lower WORKERS\n$/)
+  })
+}
 
 t.test('SIGTERM is handled even while the program is loading, as a process with PID 1 would otherwise ignore it', async t => {
   // Evaluated in the module, since Node 24 runs no handler while a hook is pending.
