@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import t from 'tap'
+import { monotonicMs } from '../../../src/clock.js'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable } from '../../../src/stores/plant-store.js'
 import { SqliteClient, type DatabaseThread } from '../../../src/stores/sqlite/sqlite-client.js'
-import { monotonicMs } from '../../../src/clock.js'
 import type { SqliteAnswer, SqliteRequest } from '../../../src/stores/sqlite/thread/thread-messages.js'
 import { VirtualClock } from '../../support/virtual-clock.js'
 
