@@ -53,3 +53,8 @@ export function resultCode (error: unknown): number {
 export function isLocked (error: unknown): boolean {
   return resultCode(error) === BUSY
 }
+
+/** Whether a row was refused, for example because its id exists. The transaction is unchanged, and continues. */
+export function violatesConstraint (error: unknown): boolean {
+  return resultCode(error) === CONSTRAINT
+}
