@@ -47,9 +47,8 @@ export class BearerTokens implements Iterable<string> {
   readonly accepts = (token: string): boolean => {
     const presented = this.#presented
     if (token.length > presented.length) return false
-    // A token contains no NUL, so padding cannot make two tokens equal.
-    presented.fill(0)
-    presented.write(token, 'latin1')
+    // Beyond the end of the token this writes zeros. A token contains no NUL, so padding cannot make two tokens equal.
+    for (let i = 0; i < presented.length; i++) presented[i] = token.charCodeAt(i)
     let accepted = false
     for (const candidate of this.#accepted) {
       if (timingSafeEqual(candidate, presented)) accepted = true
