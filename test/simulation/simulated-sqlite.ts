@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/thread/thread-messages.js'
-import { SAME, TAKEN } from '../../src/stores/sqlite/thread/thread-messages.js'
+import { SAME, TAKEN, unpackPlants } from '../../src/stores/sqlite/thread/thread-messages.js'
 import { SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
 
@@ -21,8 +21,8 @@ export class SimulatedSqlite extends SimulatedStore {
     this.writes++
     const fault = this.takeFault('write')
     const ends = fault === undefined ? () => {} : this.faultBegins()
-    const { ids, names, tags } = request.plants
-    const texts = names.map((name, i) => textOf({ name, tag: tags[i] }))
+    const { ids } = request.plants
+    const texts = unpackPlants(request.plants).map(textOf)
     this.log?.(`write of ${texts.map((text, i) => `${ids[i]} ${text}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
     if (fault?.kind === 'dies' || fault?.kind === 'slow') this.isUncertain = true
     this.#after(() => {

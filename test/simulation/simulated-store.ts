@@ -5,8 +5,8 @@ import type { Fault, Step, Story } from './story.js'
 type FaultStep = Extract<Step, { do: 'fault' }>
 
 /** A plant without its id, as the text by which a story names it. */
-export function textOf ({ name, tag }: { name: string, tag?: string | null | undefined }): string {
-  return tag === undefined || tag === null ? name : `${name}, ${tag}`
+export function textOf ({ name, tag }: { name: string, tag?: string | undefined }): string {
+  return tag === undefined ? name : `${name}, ${tag}`
 }
 
 /** The plant without its id that has this text. */

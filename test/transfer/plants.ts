@@ -40,11 +40,7 @@ export function pageOf (plants: readonly NewPlant[]): SourcePage {
 export function fill (folder: string, plants: readonly NewPlant[]): void {
   mkdirSync(folder, { recursive: true })
   const table = SqlitePlantsTable.open(DatabaseSync, join(folder, 'plants.db'))
-  table.write({
-    ids: BigInt64Array.from(plants, ({ id }) => id),
-    names: plants.map(({ name }) => name),
-    tags: plants.map(({ tag }) => tag ?? null)
-  })
+  table.write(plants)
   table.close()
 }
 

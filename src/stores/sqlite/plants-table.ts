@@ -2,7 +2,8 @@ import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructur
 import { FORMAT, growLog, openDatabase, rollBack, type DatabaseClass } from './database.js'
 import { identityOf, isSame, OpenFiles, type FilesState } from './open-files.js'
 import { failureOf, isLocked, SqliteFailure, violatesConstraint } from './sqlite-failure.js'
-import { SAME, TAKEN, type PlantColumns } from './thread/thread-messages.js'
+import type { NewPlant } from '../plant-store.js'
+import { SAME, TAKEN } from './thread/thread-messages.js'
 
 /** The longest that one call waits for another program's lock, in milliseconds. */
 export const LOCK_WAIT_MS = 250
@@ -15,9 +16,12 @@ export class SqlitePlantsTable {
   readonly #path: string
   readonly #database: DatabaseSyncInstance
   readonly #files: OpenFiles
+  // Executed by `get`, which returns nothing if there is no row. `run` makes an object with the number of changes: for
+  // each plant, 9 % of the thread's time.
   readonly #begin: StatementSyncInstance
   readonly #commit: StatementSyncInstance
   readonly #insertNew: StatementSyncInstance
+  /** Executed by `run`, to see whether it changed anything. */
   readonly #insert: StatementSyncInstance
   readonly #find: StatementSyncInstance
   /** Whether a file was missing or replaced at the last check. */
@@ -29,21 +33,17 @@ export class SqlitePlantsTable {
     this.#files = new OpenFiles(path)
     // #takeLock waits. A commit needs no further lock.
     database.exec('PRAGMA busy_timeout = 0')
-    const prepare = (sql: string): StatementSyncInstance => {
-      const statement = database.prepare(sql)
-      // `run` also returns the id inserted last, and since Node 26.8 throws if that is not exact as a number.
-      statement.setReadBigInts(true)
-      return statement
-    }
-    this.#begin = prepare('BEGIN IMMEDIATE')
-    this.#commit = prepare('COMMIT')
+    this.#begin = database.prepare('BEGIN IMMEDIATE')
+    this.#commit = database.prepare('COMMIT')
     const values = 'INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))'
     // A table that another tool created may have a conflict clause of its own, such as REPLACE.
-    this.#insertNew = prepare(`INSERT OR ABORT ${values}`)
-    this.#insert = prepare(`INSERT ${values} ON CONFLICT(id) DO NOTHING`)
+    this.#insertNew = database.prepare(`INSERT OR ABORT ${values}`)
+    this.#insert = database.prepare(`INSERT ${values} ON CONFLICT(id) DO NOTHING`)
+    // `run` also returns the id inserted last, and since Node 26.8 throws if that is not exact as a number.
+    this.#insert.setReadBigInts(true)
     // Compared in SQL, which does not stop at a NUL as reading the text back does; and not by the columns' collation,
     // which may ignore case in a table that another tool created.
-    this.#find = prepare('SELECT 1 FROM plants WHERE id = ? AND name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY')
+    this.#find = database.prepare('SELECT 1 FROM plants WHERE id = ? AND name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY')
   }
 
   /**
@@ -73,35 +73,35 @@ export class SqlitePlantsTable {
    * @returns an index in `OUTCOMES` for each plant; null if all are `stored`
    * @throws {SqliteFailure} if none of them is stored, or if that is unknown
    */
-  write (plants: PlantColumns, lockWaitMs = LOCK_WAIT_MS): Uint8Array | null {
-    const { ids, names, tags } = plants
+  write (plants: readonly NewPlant[], lockWaitMs = LOCK_WAIT_MS): Uint8Array | null {
     let outcomes: Uint8Array | null = null
     this.#transaction(lockWaitMs, () => {
-      for (let i = this.#insertUntilTaken(plants); i < ids.length; i++) {
-        const id = ids[i] as bigint
-        const name = bindable(names[i] as string)
-        const tag = bindable(tags[i] as string | null)
-        if (this.#insert.run(id, name, tag).changes > 0) continue
-        outcomes ??= new Uint8Array(ids.length)
-        outcomes[i] = this.#find.get(id, name, tag) === undefined ? TAKEN : SAME
-      }
+      const inserted = this.#insertUntilTaken(plants)
+      plants.slice(inserted).forEach((plant, i) => {
+        const values = valuesOf(plant)
+        if (this.#insert.run(...values).changes > 0) return
+        outcomes ??= new Uint8Array(plants.length)
+        outcomes[inserted + i] = this.#find.get(...values) === undefined ? TAKEN : SAME
+      })
     })
     return outcomes
   }
 
   /**
-   * Inserts plants until one has an id that exists. `get` because `run` returns an object with the number of changes:
-   * to make one for each plant takes 9 % of this thread's time.
-   * @returns the index of that plant, or the number of plants
+   * Inserts plants until one has an id that exists.
+   * @returns the number of plants before that one
    */
-  #insertUntilTaken ({ ids, names, tags }: PlantColumns): number {
-    let i = 0
+  #insertUntilTaken (plants: readonly NewPlant[]): number {
+    let inserted = 0
     try {
-      for (; i < ids.length; i++) this.#insertNew.get(ids[i], bindable(names[i] as string), bindable(tags[i] as string | null))
+      for (const plant of plants) {
+        this.#insertNew.get(...valuesOf(plant))
+        inserted++
+      }
     } catch (error) {
       if (!violatesConstraint(error)) throw error
     }
-    return i
+    return inserted
   }
 
   /**
@@ -134,7 +134,7 @@ export class SqlitePlantsTable {
       this.#takeLock(lockWaitMs)
       work()
       inCommit = true
-      this.#commit.run()
+      this.#commit.get()
     } catch (error) {
       rollBack(this.#database)
       throw failureOf(error, inCommit)
@@ -154,7 +154,7 @@ export class SqlitePlantsTable {
     const started = performance.now()
     for (;;) {
       try {
-        this.#begin.run()
+        this.#begin.get()
         return
       } catch (error) {
         const waited = performance.now() - started
@@ -197,7 +197,12 @@ function displacement (path: string, state: Exclude<FilesState, 'inPlace'>, perh
   return new SqliteFailure(`${what} while it was open: reopening the file that is there now`, { perhapsStored, reopen: true })
 }
 
+/** The values to bind for a plant. */
+function valuesOf ({ id, name, tag }: NewPlant): [bigint, string | Uint8Array, string | Uint8Array | null] {
+  return [id, bindable(name), tag === undefined ? null : bindable(tag)]
+}
+
 /** The value to bind for a text: `@photostructure/sqlite` cuts off strings at a NUL, but not bytes. */
-function bindable (text: string | null): string | Uint8Array | null {
-  return text?.includes('\0') === true ? Buffer.from(text) : text
+function bindable (text: string): string | Uint8Array {
+  return text.includes('\0') ? Buffer.from(text) : text
 }

@@ -4,7 +4,7 @@ import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
 import type { StoreWriter } from '../batching/batched-plant-store.js'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type NewPlant } from '../plant-store.js'
 import { GuardedWorker } from './thread/guarded-worker.js'
-import { OUTCOMES, type PlantColumns, type SqliteAnswer, type SqliteRequest } from './thread/thread-messages.js'
+import { OUTCOMES, packPlants, type SqliteAnswer, type SqliteRequest } from './thread/thread-messages.js'
 
 /** Milliseconds before a deadline at which waiting for a lock stops, so that the outcome can still be reported. */
 const LOCK_MARGIN_MS = 250
@@ -60,7 +60,7 @@ export class SqliteClient implements StoreWriter {
     plants: readonly NewPlant[], _deadline: number, earliestDeadline: number
   ): Promise<readonly WriteResult[] | CreateFailure> {
     const until = monotonicMs() + earliestDeadline - this.#clock.now() - LOCK_MARGIN_MS
-    const answer = await this.#ask({ kind: 'write', plants: columnsOf(plants), until })
+    const answer = await this.#ask({ kind: 'write', plants: packPlants(plants), until })
     if (answer.kind === 'done') {
       const { outcomes } = answer
       return plants.map((_, i) => OUTCOMES[outcomes?.[i] ?? 0] ?? 'stored')
@@ -138,16 +138,4 @@ function failureOf (answer: FailedAnswer): CreateFailure {
   const message = `SQLite: ${answer.message}`
   if (answer.kind === 'failed' && answer.perhapsStored) return new PlantPerhapsStored(message)
   return new PlantNotStored(message, { permanent: isPermanent(answer) })
-}
-
-function columnsOf (plants: readonly NewPlant[]): PlantColumns {
-  const ids = new BigInt64Array(plants.length)
-  const names = new Array<string>(plants.length)
-  const tags = new Array<string | null>(plants.length)
-  plants.forEach(({ id, name, tag = null }, i) => {
-    ids[i] = id
-    names[i] = name
-    tags[i] = tag
-  })
-  return { ids, names, tags }
 }

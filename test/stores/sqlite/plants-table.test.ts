@@ -13,15 +13,7 @@ import { DatabaseSync, lockSqlite, openSqlite, plantsInFile } from '../../suppor
 
 const MARKER = 'PRAGMA user_version'
 
-function columns (...plants: [id: bigint, name: string, tag: string | null][]) {
-  return {
-    ids: BigInt64Array.from(plants.map(([id]) => id)),
-    names: plants.map(([, name]) => name),
-    tags: plants.map(([, , tag]) => tag)
-  }
-}
-
-const FICUS = columns([1n, 'Ficus', null])
+const FICUS = [{ id: 1n, name: 'Ficus' }]
 
 function openTable (t: Test, path: string, Database: DatabaseClass = DatabaseSync): SqlitePlantsTable {
   const table = SqlitePlantsTable.open(Database, path)
@@ -60,7 +52,7 @@ function failure (t: Test, run: () => unknown, expected: Partial<SqliteFailure>,
 t.test('a new file is created with its folders and the documented table, which any SQLite tool can read', async t => {
   const path = join(t.testdir(), 'a', 'b', 'c', 'plants.db')
   const table = openTable(t, path)
-  t.equal(table.write(columns([1n, 'Ficus', 'tree'], [-5n, 'Fern', null])), null, 'all are new')
+  t.equal(table.write([{ id: 1n, name: 'Ficus', tag: 'tree' }, { id: -5n, name: 'Fern' }]), null, 'all are new')
   t.equal(first(path, "SELECT sql FROM sqlite_schema WHERE name = 'plants'"), 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)')
   t.equal(first(path, MARKER), 1)
   t.equal(first(path, 'PRAGMA journal_mode'), 'wal')
@@ -118,7 +110,7 @@ t.test('the log grows to its full size once, without adding anything to the data
   t.equal(statSync(`${path}-wal`).size >> 20, 15)
   t.equal(binding.executed.at(-1), 'PRAGMA cache_size = -16384', 'the cache size is reset')
   t.equal(first(path, 'SELECT count(*) FROM sqlite_schema'), 1)
-  t.equal(table.write(columns([2n, 'Fern', null])), null)
+  t.equal(table.write([{ id: 2n, name: 'Fern' }]), null)
   const executed = binding.executed.length
   table.growLog()
   t.equal(binding.executed.length, executed, 'the log does not grow twice')
@@ -152,7 +144,7 @@ t.test('a failure to grow the log does not affect the table', async t => {
 
 t.test('a file that was open before is opened with an empty log, since after a failed sync the log may not be on disk', async t => {
   const path = join(t.testdir(), 'plants.db')
-  openTable(t, path).write(columns([1n, 'x'.repeat(1_000_000), null]))
+  openTable(t, path).write([{ id: 1n, name: 'x'.repeat(1_000_000) }])
   const table = SqlitePlantsTable.open(DatabaseSync, path)
   t.ok(statSync(`${path}-wal`).size > 1_000_000)
   table.close()
@@ -194,8 +186,8 @@ t.test('a closed file can be opened again', async t => {
 
 t.test('a NUL does not truncate a text', async t => {
   const table = openTable(t, join(t.testdir(), 'plants.db'))
-  t.equal(table.write(columns([1n, 'a\0b', 'c\0'])), null)
-  t.strictSame([...table.write(columns([1n, 'a\0b', 'c\0'], [1n, 'a', 'c\0'], [1n, 'a\0b', 'c'])) as Uint8Array], [1, 2, 2])
+  t.equal(table.write([{ id: 1n, name: 'a\0b', tag: 'c\0' }]), null)
+  t.strictSame([...table.write([{ id: 1n, name: 'a\0b', tag: 'c\0' }, { id: 1n, name: 'a', tag: 'c\0' }, { id: 1n, name: 'a\0b', tag: 'c' }]) as Uint8Array], [1, 2, 2])
 })
 
 t.test('an id that is not exact as a number is stored although Node refuses to return it as one', async t => {
@@ -215,7 +207,7 @@ t.test('an id that is not exact as a number is stored although Node refuses to r
   }
   const path = join(t.testdir(), 'plants.db')
   const table = openTable(t, path, Strict)
-  const plants = columns([2n ** 63n - 1n, 'Ficus', null], [-(2n ** 63n), 'Fern', null])
+  const plants = [{ id: 2n ** 63n - 1n, name: 'Ficus' }, { id: -(2n ** 63n), name: 'Fern' }]
   t.equal(table.write(plants), null)
   t.strictSame(table.write(plants), Uint8Array.of(1, 1))
   t.strictSame([...plantsInFile(path).keys()].sort(), [-(2n ** 63n), 2n ** 63n - 1n])
@@ -223,15 +215,28 @@ t.test('an id that is not exact as a number is stored although Node refuses to r
 
 t.test('new, identical and different plants are distinguished', async t => {
   const table = openTable(t, join(t.testdir(), 'plants.db'))
-  table.write(columns([1n, 'Ficus', 'tree'], [2n, 'Fern', null]))
-  const outcomes = table.write(columns([1n, 'Ficus', 'tree'], [1n, 'Ficus', null], [2n, 'Fern', null], [2n, 'Fern', ''], [3n, 'Moss', null], [3n, 'Moss', null], [3n, 'moss', null]))
+  table.write([{ id: 1n, name: 'Ficus', tag: 'tree' }, { id: 2n, name: 'Fern' }])
+  const outcomes = table.write([{ id: 1n, name: 'Ficus', tag: 'tree' }, { id: 1n, name: 'Ficus' }, { id: 2n, name: 'Fern' }, { id: 2n, name: 'Fern', tag: '' }, { id: 3n, name: 'Moss' }, { id: 3n, name: 'Moss' }, { id: 3n, name: 'moss' }])
   t.strictSame([...outcomes as Uint8Array], [1, 2, 1, 2, 0, 1, 2])
+})
+
+t.test('an existing plant stays as it is, and the others are stored, even if the table has a conflict clause of its own', async t => {
+  for (const clause of ['REPLACE', 'IGNORE', 'ROLLBACK', 'FAIL']) {
+    const path = join(t.testdir(), 'plants.db')
+    execute(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY ON CONFLICT ${clause}, name TEXT NOT NULL, tag TEXT)`)
+    const table = SqlitePlantsTable.open(DatabaseSync, path)
+    t.equal(table.write(FICUS), null)
+    const outcomes = table.write([{ id: 2n, name: 'Fern' }, { id: 1n, name: 'Moss' }, { id: 1n, name: 'Ficus' }, { id: 3n, name: 'Moss' }])
+    t.strictSame(outcomes, Uint8Array.of(0, 2, 1, 0), clause)
+    t.strictSame([...plantsInFile(path).values()], [{ name: 'Ficus' }, { name: 'Fern' }, { name: 'Moss' }], clause)
+    table.close()
+  }
 })
 
 t.test('plants that differ in case or trailing spaces are different, even if the columns\' collation ignores that', async t => {
   const path = join(t.testdir(), 'plants.db')
   execute(path, 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL COLLATE NOCASE, tag TEXT COLLATE RTRIM)')
-  const outcomes = openTable(t, path).write(columns([1n, 'Ficus', 'tree'], [1n, 'Ficus', 'tree'], [1n, 'ficus', 'tree'], [1n, 'Ficus', 'tree ']))
+  const outcomes = openTable(t, path).write([{ id: 1n, name: 'Ficus', tag: 'tree' }, { id: 1n, name: 'Ficus', tag: 'tree' }, { id: 1n, name: 'ficus', tag: 'tree' }, { id: 1n, name: 'Ficus', tag: 'tree ' }])
   t.strictSame([...outcomes as Uint8Array], [0, 1, 2, 2])
 })
 
@@ -439,9 +444,9 @@ t.test('a write that fails halfway stores none of its plants', async t => {
   const path = join(t.testdir(), 'plants.db')
   const table = openTable(t, path)
   execute(path, "CREATE TRIGGER no_ficus BEFORE INSERT ON plants WHEN NEW.name = 'Ficus' BEGIN SELECT RAISE(ABORT, 'no ficus here'); END")
-  failure(t, () => table.write(columns([1n, 'Fern', null], [2n, 'Ficus', null])), {}, /no ficus here/)
+  failure(t, () => table.write([{ id: 1n, name: 'Fern' }, { id: 2n, name: 'Ficus' }]), {}, /no ficus here/)
   t.equal(plantsInFile(path).size, 0)
-  t.equal(table.write(columns([1n, 'Fern', null])), null)
+  t.equal(table.write([{ id: 1n, name: 'Fern' }]), null)
 })
 
 t.test('a failed commit leaves the outcome uncertain, except for a lock or a full disk', async t => {
@@ -492,13 +497,16 @@ class FaultyBinding {
 
       override prepare (sql: string): StatementSyncInstance {
         const statement = super.prepare(sql)
-        const { run } = statement
-        return Object.defineProperty(statement, 'run', {
-          value: (...values: unknown[]) => {
-            faulty.#run(sql)
-            return run.apply(statement, values)
-          }
-        })
+        for (const method of ['run', 'get'] as const) {
+          const execute = statement[method]
+          Object.defineProperty(statement, method, {
+            value: (...values: unknown[]) => {
+              faulty.#run(sql)
+              return execute.apply(statement, values)
+            }
+          })
+        }
+        return statement
       }
     }
   }

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type PlantStore } from '../../../src/stores/plant-store.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { GuardedWorker } from '../../../src/stores/sqlite/thread/guarded-worker.js'
+import { packPlants } from '../../../src/stores/sqlite/thread/thread-messages.js'
 import { lockSqlite, openSqlite, plantsInFile } from '../../support/stores/sqlite-file.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
@@ -73,7 +74,7 @@ t.test('a write whose time is over does not wait for a lock', async t => {
   const other = lockSqlite(path)
   const began = performance.now()
   for (let request = 0; request < 40; request++) {
-    thread.postMessage({ kind: 'write', plants: { ids: BigInt64Array.of(1n), names: ['Ficus'], tags: [null] }, until: 0 })
+    thread.postMessage({ kind: 'write', plants: packPlants([{ id: 1n, name: 'Ficus' }]), until: 0 })
     t.match(await once(thread, 'message'), [{ kind: 'failed', message: /locked/, ends: false }])
   }
   // Each might wait for 250 ms.

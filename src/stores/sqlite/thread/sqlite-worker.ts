@@ -7,7 +7,7 @@ import { LOCK_WAIT_MS, SqlitePlantsTable } from '../plants-table.js'
 import { failureOf, SqliteFailure } from '../sqlite-failure.js'
 import type { ThreadData } from './guarded-worker.js'
 import { TerminationGuard } from './termination-guard.js'
-import type { SqliteAnswer, SqliteRequest } from './thread-messages.js'
+import { unpackPlants, type SqliteAnswer, type SqliteRequest } from './thread-messages.js'
 
 const { path, wasOpen, guard: memory }: ThreadData = workerData
 const guard = new TerminationGuard(memory)
@@ -38,7 +38,7 @@ function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnsw
   const lockWaitMs = Math.min(LOCK_WAIT_MS, timeLeft)
   try {
     table ??= openTable(lockWaitMs)
-    if (request.kind === 'write') return { kind: 'done', outcomes: table.write(request.plants, lockWaitMs) }
+    if (request.kind === 'write') return { kind: 'done', outcomes: table.write(unpackPlants(request.plants), lockWaitMs) }
     table.check(request.thoroughly)
     return { kind: 'done', outcomes: null }
   } catch (error) {
