@@ -20,6 +20,7 @@ export class SqlitePlantsTable {
   // each plant, 9 % of the thread's time.
   readonly #begin: StatementSyncInstance
   readonly #commit: StatementSyncInstance
+  readonly #findTrigger: StatementSyncInstance
   readonly #insertNew: StatementSyncInstance
   /** Executed by `run`, to see whether it changed anything. */
   readonly #insert: StatementSyncInstance
@@ -41,6 +42,7 @@ export class SqlitePlantsTable {
     this.#insert = database.prepare(`INSERT ${values} ON CONFLICT(id) DO NOTHING`)
     // `run` also returns the id inserted last, and since Node 26.8 throws if that is not exact as a number.
     this.#insert.setReadBigInts(true)
+    this.#findTrigger = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'trigger'")
     // Compared in SQL, which does not stop at a NUL as reading the text back does; and not by the columns' collation,
     // which may ignore case in a table that another tool created.
     this.#find = database.prepare('SELECT 1 FROM plants WHERE id = ? AND name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY')
@@ -76,7 +78,9 @@ export class SqlitePlantsTable {
   write (plants: readonly NewPlant[], lockWaitMs = LOCK_WAIT_MS): Uint8Array | null {
     let outcomes: Uint8Array | null = null
     this.#transaction(lockWaitMs, () => {
-      const inserted = this.#insertUntilTaken(plants)
+      // A trigger that another tool created may ignore an insert, which only `run` reveals.
+      const hasTrigger = this.#findTrigger.get() !== undefined
+      const inserted = hasTrigger ? 0 : this.#insertUntilTaken(plants)
       plants.slice(inserted).forEach((plant, i) => {
         const values = valuesOf(plant)
         if (this.#insert.run(...values).changes > 0) return

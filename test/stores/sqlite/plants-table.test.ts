@@ -233,6 +233,19 @@ t.test('an existing plant stays as it is, and the others are stored, even if the
   }
 })
 
+t.test('a plant that a trigger ignores is not reported as stored; a trigger that changes other rows affects no outcome', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = openTable(t, path)
+  t.equal(table.write(FICUS), null)
+  execute(path, `CREATE TABLE log(id);
+    CREATE TRIGGER logged AFTER INSERT ON plants BEGIN INSERT INTO log VALUES (new.id); END;
+    CREATE TRIGGER ignored BEFORE INSERT ON plants WHEN new.name = 'Moss' BEGIN INSERT INTO log VALUES (new.id); SELECT RAISE(IGNORE); END`)
+  const outcomes = table.write([{ id: 2n, name: 'Fern' }, { id: 3n, name: 'Moss' }, { id: 1n, name: 'Ficus' }, { id: 4n, name: 'Fern' }])
+  t.strictSame(outcomes, Uint8Array.of(0, 2, 1, 0))
+  t.strictSame(table.write([{ id: 5n, name: 'Moss' }]), Uint8Array.of(2))
+  t.strictSame([...plantsInFile(path).keys()], [1n, 2n, 4n])
+})
+
 t.test('plants that differ in case or trailing spaces are different, even if the columns\' collation ignores that', async t => {
   const path = join(t.testdir(), 'plants.db')
   execute(path, 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL COLLATE NOCASE, tag TEXT COLLATE RTRIM)')
