@@ -1,5 +1,5 @@
 const uniqueHeaders: readonly string[] = ['host', 'content-type', 'authorization']
-/** A bit for each of their lengths. */
+/** A bit for each of their lengths; a length of 32 or more counts as its remainder. */
 const uniqueLengths = uniqueHeaders.reduce((bits, { length }) => bits | 1 << length, 0)
 
 /**
@@ -10,18 +10,15 @@ const uniqueLengths = uniqueHeaders.reduce((bits, { length }) => bits | 1 << len
 export function repeatedHeader (rawHeaders: readonly string[], except?: string): string | undefined {
   let lengths = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const header = rawHeaders[i] ?? ''
-    const bit = header.length < 32 ? uniqueLengths & 1 << header.length : 0
-    // Only two of the same length are compared: a conversion of each to lower case takes 1 % of a create request.
+    const bit = uniqueLengths & 1 << (rawHeaders[i]?.length ?? 0)
+    // Only names of the same length are compared: converting each to lower case takes 1 % of a create request.
     if ((lengths & bit) !== 0) {
-      const name = header.toLowerCase()
-      if (name !== except && uniqueHeaders.includes(name) && isAmong(rawHeaders.slice(0, i), name)) return name
+      const name = rawHeaders[i]?.toLowerCase() ?? ''
+      // A unique name is looked for at most twice, however many headers there are.
+      const isUnique = name !== except && uniqueHeaders.includes(name)
+      if (isUnique && rawHeaders.some((other, j) => j < i && j % 2 === 0 && other.toLowerCase() === name)) return name
     }
     lengths |= bit
   }
   return undefined
-}
-
-function isAmong (rawHeaders: readonly string[], name: string): boolean {
-  return rawHeaders.some((header, i) => i % 2 === 0 && header.length === name.length && header.toLowerCase() === name)
 }

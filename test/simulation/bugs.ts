@@ -34,7 +34,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['results of the thread assigned to the wrong plants', 'outcomes?.[i] ?? 0', 'outcomes?.[i + 1] ?? 0']
   ],
   'stores/sqlite/thread/thread-messages.js': [
-    ['a tag that is not stored', 'texts.push(name, tag ?? \'\')', 'texts.push(name)']
+    ['a tag that is not stored', "texts.push(name, tag ?? '')", 'texts.push(name)']
   ],
   'stores/batching/retries.js': [
     ['a missing retry of plants that failed on their own', "this.#sendLater({ kind: 'queued', creates })", 'undefined'],

@@ -1,8 +1,8 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
+import type { NewPlant } from '../plant-store.js'
 import { FORMAT, growLog, openDatabase, rollBack, type DatabaseClass } from './database.js'
 import { identityOf, isSame, OpenFiles, type FilesState } from './open-files.js'
 import { failureOf, isLocked, SqliteFailure, violatesConstraint } from './sqlite-failure.js'
-import type { NewPlant } from '../plant-store.js'
 import { SAME, TAKEN } from './thread/thread-messages.js'
 
 /** The longest that one call waits for another program's lock, in milliseconds. */
@@ -16,8 +16,8 @@ export class SqlitePlantsTable {
   readonly #path: string
   readonly #database: DatabaseSyncInstance
   readonly #files: OpenFiles
-  // Executed by `get`, which returns nothing if there is no row. `run` makes an object with the number of changes: for
-  // each plant, 9 % of the thread's time.
+  // Executed by `get`, which returns nothing if there is no row. `run` makes an object with the number of changes: on
+  // Node 20, an insert takes 1.9 µs with it, and 1.4 without. RETURNING, which would show the same, makes it 3.1.
   readonly #begin: StatementSyncInstance
   readonly #commit: StatementSyncInstance
   readonly #findTrigger: StatementSyncInstance

@@ -483,6 +483,15 @@ t.test('a failed commit leaves the outcome uncertain, except for a lock or a ful
   }
 })
 
+t.test('a plant that fails for any other reason than its id ends the write', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const binding = new FaultyBinding()
+  const table = openTable(t, path, binding.Database)
+  binding.failing = ['INSERT OR ABORT INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))']
+  failure(t, () => table.write(FICUS), { reopen: true }, /^INSERT OR ABORT .* failed$/)
+  t.equal(plantsInFile(path).size, 0)
+})
+
 t.test('if the rollback fails too, the first failure is reported', async t => {
   const path = join(t.testdir(), 'plants.db')
   const binding = new FaultyBinding()

@@ -94,6 +94,7 @@ export const hostileRequests: HostileRequest[] = [
   { name: 'Content-Length twice, different', sent: post({ length: [`Content-Length: ${PLANT.length}`, 'Content-Length: 1'] }), answers: [MALFORMED], closes: true },
   { name: 'Content-Length twice, the same', sent: post({ length: [`Content-Length: ${PLANT.length}`, `Content-Length: ${PLANT.length}`] }), answers: [MALFORMED], closes: true },
 
+  { name: 'Authorization after a header of that length, whose value is the name', sent: post({ authorization: ['X-Thirteen-ab: authorization', `Authorization: Bearer ${TOKEN}`] }), answers: [STORED] },
   { name: 'other repeated headers, with names of the same lengths', sent: post({ more: ['X-ab: 1', 'X-Twelve-abc: 1', 'X-Thirteen-ab: 1'].flatMap(header => [header, header]) }), answers: [STORED] },
 
   // Framing: request smuggling, where a proxy sees one request and the service two.

@@ -9,6 +9,7 @@ export interface PackedPlants {
   texts: string
 }
 
+/** Plants as a message for the thread. */
 export function packPlants (plants: readonly NewPlant[]): PackedPlants {
   const ids = new BigInt64Array(plants.length)
   const lengths = new Int32Array(2 * plants.length)
@@ -22,6 +23,7 @@ export function packPlants (plants: readonly NewPlant[]): PackedPlants {
   return { ids, lengths, texts: texts.join('') }
 }
 
+/** The plants of a message, exactly as they were packed. */
 export function unpackPlants ({ ids, lengths, texts }: PackedPlants): NewPlant[] {
   const plants: NewPlant[] = []
   let start = 0
