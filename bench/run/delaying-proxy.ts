@@ -3,12 +3,12 @@ import { serving } from '../servers/serving.js'
 
 /** Adds MS milliseconds of round-trip time to a server, at any bandwidth: `node delaying-proxy.js HOST PORT MS`. */
 const [host = '', port = '', distance = '0'] = process.argv.slice(2)
-const outward = Math.ceil(Number(distance) / 2)
 
 const server = createServer({ noDelay: true, allowHalfOpen: true }, client => {
   const upstream = connect({ host, port: Number(port), noDelay: true, allowHalfOpen: true })
-  delayed(client, upstream, outward)
-  delayed(upstream, client, Number(distance) - outward)
+  delayed(client, upstream, 0)
+  // All of it on the way back, since each timer is late by half a millisecond.
+  delayed(upstream, client, Number(distance))
 })
 server.listen(0, '127.0.0.1', () => serving(server))
 
