@@ -1,5 +1,5 @@
 import { messageOf } from '../error-message.js'
-import { sqliteBinding } from '../stores/sqlite/database.js'
+import { openPlantsFile } from './sources/sqlite-source.js'
 
 /**
  * Copies a snapshot of a database file (the first argument) to an empty file (the second). SQLite blocks this process
@@ -9,9 +9,7 @@ const [source = '', copy = ''] = process.argv.slice(2)
 // A terminal sends SIGINT to both processes: the parent decides.
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => {})
 try {
-  const { DatabaseSync } = await sqliteBinding()
-  const database = new DatabaseSync(source, { readOnly: true })
-  database.exec('PRAGMA busy_timeout = 5000')
+  const database = await openPlantsFile(source)
   // https://sqlite.org/lang_vacuum.html#vacuum_with_an_into_clause; .backup would restart at each write.
   database.prepare('VACUUM INTO ?').run(copy)
   database.close()

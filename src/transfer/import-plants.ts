@@ -1,12 +1,11 @@
 import { messageOf } from '../error-message.js'
 import { ConfigurationError, readStorePlace, type StorePlace } from '../service/config/configuration.js'
 import { createStore, databaseFile, describeStore } from '../service/create-store.js'
-import type { PlantStore } from '../stores/plant-store.js'
 import type { FileCommand } from './export-plants.js'
-import { interruption, runCopy, type Copy } from './run-copy.js'
+import { runCopy, type Copy } from './run-copy.js'
 import { ndjsonSource, openNdjsonFile } from './sources/ndjson-source.js'
-import { openSqliteFile } from './sources/sqlite-source.js'
-import { storeTarget } from './targets/store-target.js'
+import { sqliteSource } from './sources/sqlite-source.js'
+import { createPlants } from './targets/store-target.js'
 import { TransferFault } from './transfer-fault.js'
 
 /** Milliseconds from which the MongoDB driver's timeouts follow: long enough for an election. */
@@ -26,34 +25,24 @@ export async function migrate (env: NodeJS.ProcessEnv, { quiet }: { quiet: boole
   if (MONGODB_URL === undefined) {
     throw new ConfigurationError('MONGODB_URL is not set: set it, or MONGODB_URL_FILE, to the MongoDB that the plants are copied to')
   }
-  const source = await openSqliteFile(databaseFile(DATA_DIR))
+  const source = await sqliteSource(databaseFile(DATA_DIR))
   return copyIntoStore(place, { task: 'migrate', source, from: describeStore({ DATA_DIR }), quiet })
 }
 
 async function copyIntoStore (place: StorePlace, copy: Pick<Copy, 'task' | 'source' | 'from' | 'quiet'>): Promise<number> {
-  const signal = interruption()
-  const store = await openStore(place)
+  const store = await createStore({ ...place, STORE_TIMEOUT })
+  await store.open?.()
+  // An unreachable MongoDB most likely means a wrong URL; a locked database file is waited for with each plant.
+  if (place.MONGODB_URL !== undefined) {
+    await store.ready?.().catch((error: unknown) => { throw new TransferFault(messageOf(error)) })
+  }
   try {
     return await runCopy({
       ...copy,
       to: describeStore(place),
-      target: tally => storeTarget(store, tally, signal),
-      signal
+      copy: (tally, signal) => createPlants(copy.source.pages(signal), store, tally, signal)
     })
   } finally {
     await store.close?.()
-  }
-}
-
-async function openStore (place: StorePlace): Promise<PlantStore> {
-  const store = await createStore({ ...place, STORE_TIMEOUT })
-  try {
-    await store.open?.()
-    // An unreachable MongoDB most likely means a wrong URL; a locked database file is waited for with each plant.
-    if (place.MONGODB_URL !== undefined) await store.ready?.()
-    return store
-  } catch (error) {
-    await store.close?.()
-    throw place.MONGODB_URL === undefined ? error : new TransferFault(messageOf(error))
   }
 }

@@ -1,32 +1,25 @@
-import { showProgress, type ProgressState } from './progress.js'
-import type { PlantSource, SourcePage } from './sources/plant-source.js'
+import { codeOf } from '../error-message.js'
+import { showProgress } from './progress.js'
+import type { PlantSource } from './sources/plant-source.js'
 import { Tally } from './tally.js'
-import { OutputClosed, TransferFault } from './transfer-fault.js'
+import { TransferFault, unwritable } from './transfer-fault.js'
 
 // Not SIGHUP, which nohup(1) ignores.
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-export interface PlantTarget {
-  /** Takes the plants of a page; resolves when it can take the next page. */
-  write (page: SourcePage): Promise<void>
-  /** Resolves when each plant taken has its outcome. */
-  finish (): Promise<void>
-}
-
 export interface Copy {
   task: 'export' | 'import' | 'migrate'
-  /** Already open; closed at the end. */
   source: PlantSource
-  target: (tally: Tally) => PlantTarget
+  /**
+   * Copies the entries of the source, and counts them.
+   * @param signal if aborted, it stops cleanly, with an error: pending plants get their outcomes
+   */
+  copy: (tally: Tally, signal: AbortSignal) => Promise<void>
   /** The source and the target, for people. */
   from: string
   to: string
   /** Whether only counts and problems are shown. */
   quiet: boolean
-  /** If aborted, the copy stops cleanly: reading stops, and pending plants get their outcomes. */
-  signal: AbortSignal
-  /** Called when everything is copied, before the result is reported. */
-  publish?: () => Promise<void>
 }
 
 /**
@@ -34,73 +27,46 @@ export interface Copy {
  * output, or for an export, which may write plants there, on standard error.
  * @returns the exit code: 0 if every plant was copied, otherwise 1
  */
-export async function runCopy ({ task, source, target, from, to, quiet, signal, publish }: Copy): Promise<number> {
+export async function runCopy ({ task, source, copy, from, to, quiet }: Copy): Promise<number> {
   const { stdout, stderr } = process
   // A closed standard output is not an error.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const isExport = task === 'export'
-  const progress = showProgress(stderr, task, { quiet })
-  const tally = new Tally(line => progress.line(line))
+  const signal = interruption()
   const started = performance.now()
-  let part: number | undefined
-  const state = (): ProgressState => {
+  const tally = new Tally(line => progress.line(line))
+  const progress = showProgress(stderr, task, quiet, () => {
+    const part = Math.min(source.part(tally.done), 1)
     const perSecond = tally.done * 1_000 / Math.max(performance.now() - started, 1)
-    return { part, done: `${tally.done.toLocaleString('en')} plants, ${Math.round(perSecond).toLocaleString('en')} a second` }
-  }
-
+    const percent = Number.isNaN(part) ? '' : `${Math.floor(part * 100)} %, `
+    return `${percent}${tally.done.toLocaleString('en')} plants, ${Math.round(perSecond).toLocaleString('en')} a second`
+  })
   if (!quiet) progress.line(`from ${from}\nto   ${to}`)
-  let fault: TransferFault | undefined
-  let interrupted = false
+  let fault: string | undefined
   try {
-    await copyPlants(source, target(tally), tally, signal, read => {
-      part = read
-      progress.update(state)
-    })
-    interrupted = signal.aborted
-    if (!interrupted) await publish?.()
-  } catch (error) {
-    if (error instanceof OutputClosed) return 1
-    if (!(error instanceof TransferFault)) throw error
-    fault = error
-    interrupted = signal.aborted
+    await copy(tally, signal)
+  } catch (cause) {
+    const error = unwritable(to, cause)
+    if (signal.aborted) fault = `interrupted: ${isExport ? 'nothing is kept' : 'run it again to continue'}`
+    // The reader of the output has closed it, as head does.
+    else if (isExport && codeOf(cause) === 'EPIPE') return 1
+    else if (error instanceof TransferFault) fault = error.message
+    else throw error
   } finally {
-    await source.close()
+    progress.end()
   }
-  progress.end(state())
-  if (tally.unreported > 0) progress.line(`and ${tally.unreported.toLocaleString('en')} more`)
-  if (!isExport) stdout.write(`${tally.summary('copied')}\n`)
-  else if (!quiet || interrupted || fault !== undefined) progress.line(tally.summary('exported'))
-  if (interrupted) progress.line(`not finished: interrupted: ${isExport ? 'nothing is kept' : 'run it again to continue'}`)
-  else if (fault !== undefined) progress.line(`not finished: ${fault.message}${fault.temporary ? ': run it again to continue' : ''}`)
-  return interrupted || fault !== undefined || tally.notCopied > 0 ? 1 : 0
-}
-
-/** @param onProgress called after each page with the part that has been read, from 0 to 1; undefined if unknown */
-async function copyPlants (
-  source: PlantSource, target: PlantTarget, tally: Tally, signal: AbortSignal, onProgress: (part?: number) => void
-): Promise<void> {
-  try {
-    for await (const page of source.pages(signal)) {
-      for (const entry of page.invalid) tally.invalid(entry)
-      await target.write(page)
-      const { position, size } = source
-      onProgress(size === undefined ? undefined : size === 0 ? 1 : Math.min(position / size, 1))
-    }
-  } catch (fault) {
-    // Pending plants are still counted. A second fault is ignored: it would hide the first.
-    await target.finish().catch(() => {})
-    throw fault
-  }
-  await target.finish()
+  const { copied, alreadyThere, inConflict, invalid, notCopied, unreported } = tally
+  if (unreported > 0) progress.line(`and ${unreported.toLocaleString('en')} more`)
+  if (!isExport) stdout.write(`copied ${copied}, already there ${alreadyThere}, in conflict ${inConflict}, invalid ${invalid}\n`)
+  else if (!quiet || fault !== undefined) progress.line(`exported ${copied}, invalid ${invalid}`)
+  if (fault === undefined) return notCopied > 0 ? 1 : 0
+  progress.line(`not finished: ${fault}`)
+  return 1
 }
 
 /** A signal that SIGINT and SIGTERM abort, so that the command can stop cleanly; the second one ends the process. */
 export function interruption (): AbortSignal {
   const controller = new AbortController()
-  const interrupt = (): void => {
-    for (const name of SIGNALS) process.off(name, interrupt)
-    controller.abort()
-  }
-  for (const name of SIGNALS) process.on(name, interrupt)
+  for (const name of SIGNALS) process.once(name, () => controller.abort())
   return controller.signal
 }

@@ -1,5 +1,3 @@
-import type { InvalidEntry } from './sources/plant-source.js'
-
 /** Further problems are counted, but not reported one by one. */
 const MAX_REPORTED = 100
 
@@ -8,9 +6,8 @@ export class Tally {
   copied = 0
   /** Plants that were in the target before. */
   alreadyThere = 0
-  #inConflict = 0
-  #invalid = 0
-  #reported = 0
+  inConflict = 0
+  invalid = 0
   readonly #report: (line: string) => void
 
   /** @param report called with a line for each of the first 100 plants that are not copied */
@@ -19,20 +16,19 @@ export class Tally {
   }
 
   /** Counts an entry of the source that is not a plant, or that the target does not accept. */
-  invalid (entry: InvalidEntry): void {
-    this.#invalid++
-    this.#reportEntry(entry)
+  addInvalid (place: string, reason: string): void {
+    this.invalid++
+    this.#add(place, reason)
   }
 
   /** Counts a plant whose id another plant has. */
-  inConflict (entry: InvalidEntry): void {
-    this.#inConflict++
-    this.#reportEntry(entry)
+  addConflict (place: string, id: bigint): void {
+    this.inConflict++
+    this.#add(place, `another plant has the id ${id}`)
   }
 
-  #reportEntry ({ place, reason }: InvalidEntry): void {
-    if (this.#reported === MAX_REPORTED) return
-    this.#reported++
+  #add (place: string, reason: string): void {
+    if (this.unreported > 0) return
     // The content of a file must not send control characters to a terminal.
     this.#report(`${place}: ${reason}`.replace(/\p{Cc}/gu, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`))
   }
@@ -43,17 +39,11 @@ export class Tally {
 
   /** Entries of the source that are not in the target. */
   get notCopied (): number {
-    return this.#inConflict + this.#invalid
+    return this.inConflict + this.invalid
   }
 
   /** How many of those were only counted. */
   get unreported (): number {
-    return this.notCopied - this.#reported
-  }
-
-  /** Formats the counts in a line: those of an export, or those of a copy into a store. */
-  summary (verb: 'exported' | 'copied'): string {
-    if (verb === 'exported') return `exported ${this.copied}, invalid ${this.#invalid}`
-    return `copied ${this.copied}, already there ${this.alreadyThere}, in conflict ${this.#inConflict}, invalid ${this.#invalid}`
+    return Math.max(this.notCopied - MAX_REPORTED, 0)
   }
 }

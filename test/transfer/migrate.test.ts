@@ -42,7 +42,7 @@ t.test('plants that cannot be copied are reported with their ids, without the ad
   const { code, stdout, stderr } = await run(['migrate'], { DATA_DIR: folder, MONGODB_URL: mongo.url }, counted)
   t.equal(code, 1)
   t.equal(stdout, 'copied 2, already there 0, in conflict 1, invalid 1\n')
-  t.match(stderr, /^id 2: another plant has this id$/m)
+  t.match(stderr, /^id 2: another plant has the id 2$/m)
   t.match(stderr, /^id 4: its name or tag is not UTF-8 text$/m)
   t.notMatch(stderr, 'again')
   t.strictSame(mongo.majority().get(2n), { name: 'another' })

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { NewPlant } from '../../src/stores/plant-store.js'
 import { SqlitePlantsTable } from '../../src/stores/sqlite/plants-table.js'
-import { SourcePage } from '../../src/transfer/sources/plant-source.js'
+import type { Entry } from '../../src/transfer/sources/plant-source.js'
 import { DatabaseSync, openSqlite } from '../support/stores/sqlite-file.js'
 
 /**
@@ -29,11 +29,9 @@ export function manyPlants (count: number, from = 0): NewPlant[] {
   return Array.from({ length: count }, (_, i) => ({ id: BigInt(from + i), name: `plant ${from + i}`, ...(i % 2 === 1 && { tag: 'odd' }) }))
 }
 
-/** A page as a source reads it. */
-export function pageOf (plants: readonly NewPlant[]): SourcePage {
-  const page = new SourcePage()
-  for (const plant of plants) page.add(plant)
-  return page
+/** Plants as a source reads them. */
+export async function * pagesOf (plants: readonly NewPlant[]): AsyncGenerator<Entry[]> {
+  for (const plant of plants) yield [{ place: `id ${plant.id}`, plant }]
 }
 
 /** Writes plants to `plants.db` in a folder, which is created if necessary. */

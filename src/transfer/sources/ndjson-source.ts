@@ -1,25 +1,24 @@
-import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
-import { parsePlantLine } from '../plant-line.js'
+import { addAbortSignal, type Readable } from 'node:stream'
+import { parseBody } from '../../http/body/json-body.js'
+import { ApiError } from '../../http/errors/error-codes.js'
+import { validatePlant } from '../../http/schemas/validation.js'
+import type { NewPlant } from '../../stores/plant-store.js'
 import { unreadable } from '../transfer-fault.js'
-import { SourcePage, type PlantSource } from './plant-source.js'
-import { lineSplitter, type Line } from './split-lines.js'
+import type { Entry, PlantSource } from './plant-source.js'
 
 /** In bytes: more than the largest MongoDB document takes with every character escaped. */
 const MAX_LINE_BYTES = 2 ** 27
 const CHUNK_BYTES = 2 ** 16
+const NEWLINE = 0x0a
 
 /** @throws {TransferFault} if the file cannot be opened */
 export async function openNdjsonFile (path: string): Promise<PlantSource> {
   try {
     const file = await open(path)
     const stats = await file.stat()
-    if (stats.isDirectory()) {
-      await file.close()
-      throw new Error('it is a folder')
-    }
-    const stream = createReadStream(path, { fd: file, highWaterMark: CHUNK_BYTES })
+    if (stats.isDirectory()) throw new Error('it is a folder')
+    const stream = file.createReadStream({ highWaterMark: CHUNK_BYTES })
     return ndjsonSource(stream, path, stats.isFile() ? stats.size : undefined)
   } catch (error) {
     throw unreadable(path, error)
@@ -27,46 +26,89 @@ export async function openNdjsonFile (path: string): Promise<PlantSource> {
 }
 
 /** Plants in NDJSON, one per line, from a stream of this many bytes; blank lines are skipped. */
-export function ndjsonSource (input: Readable, name: string, size?: number): PlantSource {
-  let position = 0
+export function ndjsonSource (input: Readable, name: string, size = NaN): PlantSource {
+  let bytesRead = 0
+  let number = 0
+
+  function * entriesOf (lines: Iterable<Buffer | null>): Generator<Entry> {
+    for (const line of lines) {
+      number++
+      if (line === null) yield { place: `line ${number}`, plant: `it is longer than ${MAX_LINE_BYTES} bytes` }
+      else if (!isBlank(line)) yield { place: `line ${number}`, plant: plantOf(line) }
+    }
+  }
+
   return {
-    size,
-    get position () { return position },
     async * pages (signal) {
-      if (signal.aborted) return
+      addAbortSignal(signal, input)
       const lines = lineSplitter(MAX_LINE_BYTES)
-      const stop = (): void => { input.destroy() }
-      signal.addEventListener('abort', stop)
       try {
         for await (const chunk of input) {
-          position += chunk.length
-          yield pageOf(lines.push(chunk))
-          if (signal.aborted) return
+          bytesRead += chunk.length
+          yield entriesOf(lines.push(chunk))
         }
-        yield pageOf(lines.end())
+        yield entriesOf(lines.end())
       } catch (error) {
-        // Iterating over a destroyed stream throws.
-        if (!signal.aborted) throw unreadable(name, error)
-      } finally {
-        signal.removeEventListener('abort', stop)
+        throw unreadable(name, error)
       }
     },
-    async close () { input.destroy() }
+    part: () => bytesRead / size
   }
 }
 
-function pageOf (lines: Iterable<Line>): SourcePage {
-  const page = new SourcePage()
-  for (const { number, bytes } of lines) {
-    if (bytes !== null && isBlank(bytes)) continue
-    const plant = bytes === null ? `it is longer than ${MAX_LINE_BYTES} bytes` : parsePlantLine(bytes)
-    if (typeof plant === 'string') page.invalid.push({ place: `line ${number}`, reason: plant })
-    else page.add(plant, number)
+/**
+ * Splits chunks into lines, and buffers no more than one incomplete line.
+ * @param limit the length of the longest line, in bytes: a longer one is null
+ */
+export function lineSplitter (limit: number) {
+  let pieces: Buffer[] = []
+  let length = 0
+
+  function add (piece: Buffer): void {
+    length += piece.length
+    if (length > limit) pieces = []
+    else pieces.push(piece)
   }
-  return page
+
+  function take (): Buffer | null {
+    const [first = Buffer.alloc(0), ...others] = pieces
+    const line = length > limit ? null : others.length === 0 ? first : Buffer.concat(pieces)
+    pieces = []
+    length = 0
+    return line
+  }
+
+  return {
+    /** Returns the lines that this chunk completes. */
+    * push (chunk: Buffer): Generator<Buffer | null> {
+      let start = 0
+      for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+        add(chunk.subarray(start, end))
+        yield take()
+        start = end + 1
+      }
+      if (start < chunk.length) add(chunk.subarray(start))
+    },
+    /** Returns the last line, if it has no trailing newline. */
+    * end (): Generator<Buffer | null> {
+      if (length > 0) yield take()
+    }
+  }
 }
 
 /** Whether a line consists of JSON's white space only. */
 function isBlank (line: Buffer): boolean {
   return line.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)
+}
+
+/** Parses a line as `POST /plants` parses its body; returns the plant, or why it is not a plant. */
+function plantOf (line: Buffer): NewPlant | string {
+  try {
+    const result = validatePlant(parseBody(line))
+    if ('error' in result) throw result.error
+    return result.value
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return error.message.replace('The body', 'it')
+  }
 }

@@ -1,43 +1,37 @@
-import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import { formatPlantLine } from '../plant-line.js'
-import type { PlantTarget } from '../run-copy.js'
+import { pipeline } from 'node:stream/promises'
+import type { NewPlant } from '../../stores/plant-store.js'
+import type { Entry } from '../sources/plant-source.js'
 import type { Tally } from '../tally.js'
-import { OutputClosed, unwritable } from '../transfer-fault.js'
 
-/**
- * Writes plants to a stream, one per line, no faster than it takes them.
- * @param signal if aborted, it no longer waits for the stream
- */
-export function ndjsonTarget (output: Writable, name: string, tally: Tally, signal: AbortSignal): PlantTarget {
-  let fault: NodeJS.ErrnoException | undefined
-  output.on('error', error => { fault ??= error })
+const CHUNK_CHARACTERS = 2 ** 16
 
-  function check (): void {
-    if (fault === undefined) return
-    throw fault.code === 'EPIPE' ? new OutputClosed() : unwritable(name, fault)
-  }
-
-  return {
-    async write ({ plants }) {
-      // After an error there is no 'drain'.
-      check()
-      const lines = plants.map(formatPlantLine).join('')
-      // An error or an abort also stops the wait.
-      if (!output.write(lines)) await once(output, 'drain', { signal }).catch(() => {})
-      check()
-      tally.copied += plants.length
-    },
-    async finish () {
-      if (signal.aborted) return
-      await new Promise<void>(resolve => {
-        output.write('', error => {
-          fault ??= error ?? undefined
-          resolve()
-        })
-        signal.addEventListener('abort', () => resolve(), { once: true })
-      })
-      check()
+/** Writes plants to a stream, one per line, no faster than it takes them, and ends it. */
+export async function writeLines (
+  pages: AsyncIterable<Iterable<Entry>>, output: Writable, tally: Tally, signal: AbortSignal
+): Promise<void> {
+  await pipeline(async function * () {
+    let lines = ''
+    for await (const page of pages) {
+      // Standard output cannot be destroyed, which would end the pipeline.
+      signal.throwIfAborted()
+      for (const { place, plant } of page) {
+        if (typeof plant === 'string') {
+          tally.addInvalid(place, plant)
+        } else {
+          lines += formatLine(plant)
+          tally.copied++
+        }
+      }
+      if (lines.length < CHUNK_CHARACTERS) continue
+      yield lines
+      lines = ''
     }
-  }
+    yield lines
+  }, output, { signal })
+}
+
+/** Formats a plant as a line of NDJSON: the id exactly, a tag only if there is one. */
+function formatLine ({ id, name, tag }: NewPlant): string {
+  return `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}\n`
 }
