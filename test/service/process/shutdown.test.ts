@@ -1,11 +1,13 @@
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { shutdownTimeoutMs } from '../../../src/service/http/drain.js'
-import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
+import { lost, overHttp, PlantClients } from '../../support/http/plant-clients.js'
 import { RawConnection } from '../../support/http/raw-connection.js'
 import { heldStart } from '../../support/process/held-start.js'
 import { closedPort } from '../../support/process/lasting-port.js'
 import { childrenOf, launch, startService, testFolder, token } from '../../support/process/program.js'
+import { plantsInFile } from '../../support/stores/sqlite-file.js'
 
 for (const WORKERS of ['1', '2']) {
   t.test(`SIGTERM under load cuts off no request, with WORKERS=${WORKERS}`, async t => {
@@ -21,6 +23,7 @@ for (const WORKERS of ['1', '2']) {
     t.equal(code, 0, stderr)
     t.ok(took < 10_000, `${Math.round(took)} ms`)
     t.strictSame(Object.keys(clients.counts), ['200', 'refused'], 'later connections are refused, and none is cut off')
+    t.strictSame(lost(clients.sent, plantsInFile(join(service.folder, 'plants.db'))), [])
     t.match(service.log.at(-1), { msg: 'stopped' })
   })
 }

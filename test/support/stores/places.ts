@@ -39,10 +39,12 @@ export async function mongoPlace (t: Test): Promise<Place & { url: string }> {
 }
 
 /** The test's own scripted MongoDB, which is always available. */
-export async function scriptedPlace (t: Test): Promise<Place> {
+export async function scriptedPlace (t: Test): Promise<Place & { url: string }> {
   const mongo = await ScriptedMongo.start(t)
+  const { url } = mongo
   return {
-    store: () => closedAfter(t, mongoPlantStore({ url: mongo.url })),
+    url,
+    store: () => closedAfter(t, mongoPlantStore({ url })),
     stored: async () => new Map([...mongo.majority()].map(([id, plant]) => [id, { ...plant }]))
   }
 }
