@@ -4,13 +4,6 @@ import { b64token, BearerTokens } from '../../src/http/bearer-tokens.js'
 
 const anyToken = fc.stringMatching(/^[A-Za-z0-9\-._~+/]{1,40}={0,3}$/)
 
-t.test('any other token is refused', async t => {
-  const { accepts } = new BearerTokens(['first-token', 'second-longer-token'])
-  for (const token of [
-    '', 'f', 'first-toke', 'first-token-', 'first-tokem', 'First-token', 'irst-token', 'second-longer-token-and-more', 'first-token='
-  ]) t.equal(accepts(token), false, JSON.stringify(token))
-})
-
 t.test('no part of a previous token affects a later comparison', async t => {
   const { accepts } = new BearerTokens(['token', 'tokenlonger'])
   t.equal(accepts('tokenlonger'), true)

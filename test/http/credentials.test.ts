@@ -64,13 +64,6 @@ t.test('credentials are checked before anything else in a POST', async t => {
   }
 })
 
-t.test('neither a refusal nor a token is logged', async t => {
-  const { create, log } = await buildService(t, forgetfulStore())
-  await create(PLANT, { authorization: 'Bearer an-unknown-token' })
-  await create(PLANT)
-  t.strictSame(log, [])
-})
-
 t.test('a token function may be synchronous or asynchronous, and is called with well-formed tokens only', async t => {
   for (const decide of [(token: string) => token === TOKEN, async (token: string) => token === TOKEN]) {
     const asked: string[] = []

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import bearerAuth from '@fastify/bearer-auth'
-import type { FastifyBaseLogger, FastifyPluginAsync } from 'fastify'
+import type { FastifyBaseLogger } from 'fastify'
 import swagger from '@fastify/swagger'
 import t from 'tap'
 import plantStore, { errorCodes, memoryPlantStore, PlantNotStored, PlantPerhapsStored, sqlitePlantStore, StoreUnusable, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
@@ -95,15 +95,6 @@ t.test('two registrations coexist, each with its own store, tokens and limits', 
   answersError(t, await create(app, '/a/plants', PLANT, by('the-other-token')), 40102, /not accepted/)
   answersError(t, await create(app, '/inner/b/plants', PLANT, by('the-first-token-of-all')), 40102, /not accepted/)
   t.strictSame([[...first.plants.keys()], [...second.plants.keys()]], [[1n], [2n]])
-})
-
-t.test('the plugin works inside a plugin of the host that has its own prefix', async t => {
-  const plants: FastifyPluginAsync<{ prefix: string }> = async (app, { prefix }) => {
-    await app.register(plantStore, { prefix: `${prefix}/green`, store: memoryPlantStore(), tokens })
-  }
-  const app = host(t)
-  await app.register(async scope => { await scope.register(plants, { prefix: '/inner' }) }, { prefix: '/outer' })
-  await keepsTheContract(t, app, '/outer/inner/inner/green/plants')
 })
 
 t.test('a host\'s own use of @fastify/bearer-auth is not affected', async t => {

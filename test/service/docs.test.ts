@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import t from 'tap'
-import { exchange, listen, RawConnection } from '../support/http/raw-connection.js'
+import { listen, RawConnection } from '../support/http/raw-connection.js'
 import { answersError, buildService } from '../support/http/service.js'
 import { needs } from '../support/process/needs.js'
 import { startService } from '../support/process/program.js'
@@ -47,20 +47,6 @@ t.test('below /docs, a file is sent whole, even for a range that it does not hav
   t.equal((await app.inject({ url: '/docs/static/index.css', headers: { 'if-none-match': etag } })).statusCode, 304)
 })
 
-const request = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
-
-t.test('of pipelined requests for the API description, the second one ends the connection', async t => {
-  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
-  const port = await listen(app)
-  for (const path of ['/openapi.json', '/docs/static/index.css']) {
-    const { answers, closed } = await exchange(port, request(path).repeat(1_000), { expected: Infinity })
-    t.match(answers, [{ status: 200, headers: { connection: 'keep-alive' } }, { status: 200, headers: { connection: 'close' } }], path)
-    t.equal(answers.length, 2, path)
-    t.equal(answers[1]?.body, answers[0]?.body, path)
-    t.ok(closed, path)
-  }
-})
-
 t.test('no file of the API page stays open after its client has disconnected', needs(existsSync('/proc/self/fd') ? undefined : '/proc is missing'), async t => {
   const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
   const port = await listen(app)
@@ -73,7 +59,7 @@ t.test('no file of the API page stays open after its client has disconnected', n
     }
   })
   const { socket } = await RawConnection.open(t, port)
-  socket.pause().write(request('/docs/static/swagger-ui-bundle.js').repeat(50))
+  socket.pause().write('GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(50))
   await until(() => openFiles().length > 0)
   socket.destroy()
   await until(() => openFiles().length === 0)

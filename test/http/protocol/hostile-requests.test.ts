@@ -129,10 +129,9 @@ t.test('the response to invalid HTTP does not overtake those of pending create r
   t.strictSame(answers.map(({ status }) => status), [200, 200, 400], 'in the order of the requests')
 })
 
-t.test('a slow client is cut off within 30 s', async t => {
+t.test('a slow client is cut off: its headers after 10 s, the whole request after 20 s', async t => {
   const { app, port } = await serve(t)
-  t.ok(app.server.headersTimeout > 0 && app.server.headersTimeout <= 20_000)
-  t.ok(app.server.requestTimeout > 0 && app.server.requestTimeout <= 25_000)
+  t.strictSame([app.server.headersTimeout, app.server.requestTimeout], [10_000, 20_000])
   app.server.headersTimeout = 500
   app.server.requestTimeout = 1_000
   const slow = async (bytes: string, trickle: string) => {
