@@ -13,14 +13,9 @@ import {
 import type { Kind } from './deployment.js'
 import { ScriptedMongo } from './scripted-mongo.js'
 
-interface PlantDocument { _id: Long, name: string, tag?: string }
+interface PlantDocument { _id: Long, name: string }
 
-const KINDS: Kind[] = ['standalone', 'replica set', 'mongos']
-const EDGES = [-(2n ** 63n), -(2n ** 53n) - 1n, -1n, 0n, 1n, 2n ** 31n, 2n ** 53n + 1n, 2n ** 63n - 1n]
-
-function plant (id: bigint | number, name = `plant ${id}`): PlantDocument {
-  return { _id: Long.fromBigInt(BigInt(id)), name }
-}
+const plant = (id: number): PlantDocument => ({ _id: Long.fromNumber(id), name: `plant ${id}` })
 
 const plantsBelow = (count: number) => Array.from({ length: count }, (_, id) => plant(id))
 
@@ -37,7 +32,7 @@ async function outcome (insert: Promise<unknown>): Promise<string> {
     const concern = result?.getWriteConcernError()
     if (concern != null) return `write concern error ${concern.code}`
     // The driver wraps a network error in a MongoBulkWriteError, which keeps only its message.
-    return String(code ?? message).replace(/^.* (closed|timed out)$|^connect (E\w+).*$|^Server selection (timed out).*$/, '$1$2$3')
+    return String(code ?? message).replace(/^.* (closed|timed out)$|^Server selection (timed out).*$/, '$1$2')
   }
 }
 
@@ -47,61 +42,12 @@ async function setUp (t: Test, options: { as?: Kind } = {}, clientOptions: Mongo
   t.teardown(async () => { await client.close() })
   await client.connect()
   const collection = client.db('plant_store').collection<PlantDocument>('plants', { promoteLongs: false })
-  const insert = async (documents: PlantDocument[], options = {}) =>
-    await outcome(collection.insertMany(documents, { ordered: false, writeConcern: { w: 'majority' }, ...options }))
-  /**
-   * With retryable writes off, the driver reports a refusal or a closed connection, and then looks for the primary.
-   */
-  const insertAgain = async (document: PlantDocument) => {
-    for (let turn = 0; turn < 20; turn++) if (await insert([document]) === 'ok') return 'ok'
-    return await insert([document])
-  }
-  return { mongo, client, collection, insert, insertAgain }
+  const insert = async (documents: PlantDocument[]) =>
+    await outcome(collection.insertMany(documents, { ordered: false, writeConcern: { w: 'majority' } }))
+  return { mongo, client, collection, insert }
 }
 
 t.jobs = 4
-
-for (const as of KINDS) {
-  t.test(`a ${as} stores the documents that the driver inserts, with exact ids over int64`, async t => {
-    const { mongo, collection, insert } = await setUp(t, { as })
-    t.equal(await insert(EDGES.map(id => plant(id))), 'ok')
-
-    t.strictSame([...mongo.plants().keys()], EDGES)
-    t.strictSame(mongo.majority(), mongo.plants())
-    const found = await collection.find({ _id: { $in: EDGES.map(id => Long.fromBigInt(id)) } }, { readConcern: 'majority' }).toArray()
-    t.strictSame(found.map(({ _id, name }) => [_id.toBigInt(), name]), EDGES.map(id => [id, `plant ${id}`]))
-  })
-
-  t.test(`a ${as} reports duplicates by index, and stores the other documents`, async t => {
-    const { mongo, collection, insert } = await setUp(t, { as })
-    await insert([plant(1)])
-    t.equal(await insert([plant(0), plant(1, 'other'), plant(2), plant(0)]), 'write errors 1:11000 3:11000')
-    t.equal(await insert([plant(3), plant(1), plant(4)], { ordered: true }), 'write errors 1:11000')
-    t.strictSame(ids(mongo.plants()), [1, 0, 2, 3])
-    t.equal(mongo.plants().get(1n)?.name, 'plant 1')
-    const error = await collection.insertOne(plant(1)).catch(error => error)
-    t.match(error, { code: 11000, keyPattern: { _id: 1 } })
-    t.ok(error.keyValue._id.equals(1))
-  })
-}
-
-t.test('results come in batches, and can be sorted, limited and counted; unsupported commands are refused', async t => {
-  const { collection, insert, client } = await setUp(t)
-  await insert(plantsBelow(250).reverse())
-  const all = await collection.find({}, { batchSize: 40 }).sort({ _id: 1 }).toArray()
-  t.strictSame(all.map(({ _id }) => Number(_id)), plantsBelow(250).map(({ _id }) => Number(_id)))
-  t.equal(await collection.countDocuments(), 250)
-  t.equal((await collection.findOne({ _id: Long.fromNumber(7) }))?.name, 'plant 7')
-  t.equal(await collection.findOne({ _id: Long.fromNumber(777) }), null)
-  t.equal(await collection.estimatedDocumentCount(), 250)
-  t.equal((await collection.find({ _id: { $gt: Long.fromNumber(200) } }).toArray()).length, 49)
-  const range = collection.find({ _id: { $gt: Long.fromNumber(10), $lte: Long.fromNumber(13) } }).sort({ _id: -1 })
-  t.strictSame((await range.limit(2).toArray()).map(({ _id }) => Number(_id)), [13, 12])
-  t.equal((await collection.find({ $nor: [{ _id: { $gte: Long.fromNumber(200) } }] }).toArray()).length, 200)
-  for (const filter of [{ name: 'plant 7' }, { _id: { $lt: Long.ONE } }]) await t.rejects(collection.findOne(filter), { code: 2 })
-  await t.rejects(collection.countDocuments({ _id: Long.ONE }), { code: 2 })
-  await t.rejects(client.db('x').command({ makeTea: 1 }), { code: 59 })
-})
 
 /**
  * Cues for one unordered insert of five plants, 0 to 4, with `w: majority` and without the driver's own retries: what
@@ -147,113 +93,6 @@ for (const [row, { cue, as = 'replica set', reports, stored, majority = stored }
   })
 }
 
-t.test('a cursor returns documents inserted ahead of its position, and no document twice', async t => {
-  const { collection, insert } = await setUp(t)
-  await insert([0, 2, 4].map(id => plant(id)))
-  const cursor = collection.find({}, { batchSize: 2 }).sort({ _id: 1 })
-  t.equal(Number((await cursor.next())?._id), 0)
-  await insert([1, 3, 5].map(id => plant(id)))
-  t.strictSame((await cursor.toArray()).map(({ _id }) => Number(_id)), [2, 3, 4, 5])
-})
-
-t.test('cues for a command are played in order, each as often as given', async t => {
-  const { mongo, collection, insert } = await setUp(t)
-  mongo.on('insert', answer({ code: 1 })).on('insert', answer({ code: 8000 }), { times: 2 }).on('find', answer({ code: 13 }))
-  for (const reported of ['1', '8000', '8000', 'ok']) t.equal(await insert([plant(1)]), reported)
-  await t.rejects(collection.findOne({}), { code: 13 })
-  mongo.on('insert', hang()).clearCues()
-  t.equal(await insert([plant(2)]), 'ok')
-})
-
-t.test('in a failover the old primary refuses writes, another is elected, and the driver finds it', async t => {
-  const { mongo, insertAgain, client } = await setUp(t)
-  const old = mongo.primary
-  const direct = new MongoClient(`mongodb://${old?.address}/?directConnection=true&retryWrites=false`)
-  t.teardown(async () => { await direct.close() })
-  await direct.connect()
-  const elected = mongo.stepDown({ electAfter: 400 })
-  t.equal(mongo.primary, undefined)
-  t.equal(await outcome(direct.db('x').collection('plants').insertMany([{ name: 'x' }])), '10107')
-  await elected
-  t.not(mongo.primary, old)
-  const began = performance.now()
-  for (let turn = 0; turn < 4; turn++) {
-    t.equal(await insertAgain(plant(turn)), 'ok')
-    await mongo.stepDown({ electAfter: 20, closeConnections: true })
-  }
-  t.equal(await insertAgain(plant(4)), 'ok')
-  t.ok(performance.now() - began < 9_000, 'without waiting for a heartbeat, which is sent every 10 s')
-  t.match(await client.db('admin').command({ hello: 1 }), { isWritablePrimary: true, me: mongo.primary!.address, setVersion: 1 })
-  const standalone = await ScriptedMongo.start(t, { as: 'standalone' })
-  await t.rejects(standalone.stepDown(), /no primary to step down/)
-  t.throws(() => standalone.elect(), /elects no primary/)
-})
-
-t.test('a primary that dies or hangs is replaced, and returns as a secondary', async t => {
-  const timeouts = { socketTimeoutMS: 1_000, heartbeatFrequencyMS: 500, connectTimeoutMS: 1_000 }
-  const { mongo, insertAgain } = await setUp(t, {}, timeouts)
-  const dead = mongo.primary!
-  await dead.stop()
-  mongo.elect()
-  t.equal(await insertAgain(plant(1)), 'ok')
-  const hung = mongo.primary!
-  hung.hang()
-  mongo.elect()
-  t.equal(await insertAgain(plant(2)), 'ok')
-  hung.resume()
-  await dead.start()
-  t.equal(await insertAgain(plant(3)), 'ok')
-  t.equal([dead, hung, mongo.primary].filter(member => member?.isPrimary).length, 1)
-  for (const member of mongo.members) if (member !== mongo.primary) await member.stop()
-  t.throws(() => mongo.elect(), /no member is left/)
-
-  const waiting = mongo.stepDown()
-  await mongo.start()
-  await waiting
-  t.ok(mongo.primary, 'an election waits for an electable member')
-  const late = mongo.stepDown({ electAfter: 100 })
-  mongo.elect()
-  const { primary } = mongo
-  await late
-  t.equal(mongo.primary, primary, 'an election ends once there is a primary')
-})
-
-t.test('documents that are not majority-committed are visible to local reads only, and are removed by a rollback', async t => {
-  const { mongo, insert, collection } = await setUp(t)
-  await insert([plant(1)])
-  mongo.pauseReplication()
-  t.equal(await insert([plant(2)], { writeConcern: { w: 1 } }), 'ok')
-  const read = async (options: object) => (await collection.find({}, options).toArray()).map(({ _id }) => Number(_id))
-  t.strictSame(await read({ readConcern: 'local' }), [1, 2])
-  t.strictSame(await read({ readConcern: 'majority' }), [1])
-  t.strictSame(await read({ readPreference: 'secondary' }), [1])
-  mongo.rollBack()
-  t.strictSame(ids(mongo.plants()), [1])
-  t.strictSame(ids(mongo.majority()), [1])
-
-  const lost = insert([plant(4)], { ordered: true })
-  await until(() => mongo.plants().has(4n))
-  mongo.rollBack()
-  t.equal(await lost, 'write concern error 189', 'a waiting write is not acknowledged')
-
-  const waiting = insert([plant(2)])
-  await sleep(50)
-  t.strictSame(ids(mongo.majority()), [1])
-  mongo.resumeReplication()
-  t.equal(await waiting, 'ok')
-  t.strictSame(ids(mongo.majority()), [1, 2])
-})
-
-t.test('a step-down leaves the outcome of a write that waits for the majority uncertain', async t => {
-  const { mongo, insert } = await setUp(t)
-  mongo.pauseReplication()
-  const waiting = insert([plant(1)])
-  await until(() => mongo.plants().has(1n))
-  await mongo.stepDown({ rollBack: true })
-  t.equal(await waiting, 'write concern error 189')
-  t.equal(mongo.plants().size, 0)
-})
-
 t.test('a hung server answers nothing, not even heartbeats, and executes its requests later', async t => {
   const { mongo, insert } = await setUp(t, { as: 'standalone' }, {
     socketTimeoutMS: 1_000, heartbeatFrequencyMS: 500, connectTimeoutMS: 1_000
@@ -276,25 +115,33 @@ t.test('a hung server answers nothing, not even heartbeats, and executes its req
   t.ok(id < 50, 'the server answers again')
 })
 
-t.test('a stopped server refuses connections, and restarts on the same port with its documents', async t => {
-  const { mongo, insert, insertAgain, collection } = await setUp(t, { as: 'standalone' }, { serverSelectionTimeoutMS: 1_000 })
-  const { url } = mongo
+t.test('a stopped server keeps its documents, and executes nothing that was pending', async t => {
+  const { mongo, insert } = await setUp(t, { as: 'standalone' })
   await insert([plant(1)])
   mongo.on('insert', delay(1_000))
   const late = insert([plant(2)])
   await sleep(100)
   await mongo.stop()
   t.equal(await late, 'closed')
-  t.equal(await insert([plant(2)]), 'ECONNREFUSED')
   await mongo.start()
-  await mongo.start()
-  t.equal(mongo.url, url)
   await sleep(1_200)
-  t.strictSame(ids(mongo.plants()), [1], 'a dead process executes nothing later')
-  t.equal(await insert([plant(3)]), 'ok')
-  t.equal((await collection.find().toArray()).length, 2)
-  mongo.disconnect()
-  t.equal(await insertAgain(plant(4)), 'ok')
+  t.strictSame(ids(mongo.plants()), [1])
+})
+
+t.test('a primary that has stepped down refuses writes', async t => {
+  const { mongo } = await setUp(t)
+  const client = new MongoClient(`mongodb://${mongo.primary?.address}/?directConnection=true&retryWrites=false`)
+  t.teardown(() => client.close())
+  await client.connect()
+  await mongo.stepDown()
+  t.equal(await outcome(client.db('x').collection('plants').insertMany([{ name: 'x' }])), '10107')
+})
+
+t.test('unsupported filters and commands are refused: misreading them would falsify a test', async t => {
+  const { collection, client } = await setUp(t)
+  for (const filter of [{ name: 'plant 7' }, { _id: { $lt: Long.ONE } }]) await t.rejects(collection.findOne(filter), { code: 2 })
+  await t.rejects(collection.countDocuments({ _id: Long.ONE }), { code: 2 })
+  await t.rejects(client.db('x').command({ makeTea: 1 }), { code: 59 })
 })
 
 t.test('every answer can be delayed', async t => {
