@@ -32,7 +32,7 @@ const refused: [name: string, error: number, challenge: string, credentials: (st
     `${TOKEN}\0`, TOKEN.padEnd(LONGER.length, '\0'), TOKEN.replace(/s$/, '\u0173')
   )],
   ['an unknown token is 401, 40102', 40102, UNKNOWN, bearer(
-    'an-unknown-token', TOKEN.slice(1), TOKEN.slice(0, -1), `${TOKEN}x`, `${TOKEN}=`, TOKEN.toUpperCase(), 'x'.repeat(8_000)
+    'an-unknown-token', TOKEN.slice(1), TOKEN.slice(0, -1), `${TOKEN}x`, `${TOKEN}=`, TOKEN.toUpperCase(), `${LONGER}x`, 'x'.repeat(8_000)
   )]
 ]
 
