@@ -49,7 +49,7 @@ export class Connection {
 
   async #send (answer: Document, framing: Framing): Promise<number> {
     const { deployment } = this.#member
-    if (deployment.answerDelayMs > 0) await deployment.waits.for(deployment.answerDelayMs)
+    if (deployment.answerDelayMs > 0) await deployment.wait(deployment.answerDelayMs)
     await this.#member.resumed()
     const { id, bytes } = writeAnswer(answer, framing)
     if (!this.#socket.destroyed) this.#socket.write(bytes)

@@ -1,9 +1,10 @@
 import { ObjectId } from 'bson'
+import { setMaxListeners } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CueQueues } from './cue-queues.js'
 import { Member } from './member.js'
 import { Memory } from './memory.js'
 import { Replication } from './replication.js'
-import { Waits } from './waits.js'
 
 /** The kind of deployment. */
 export type Kind = 'standalone' | 'replica set' | 'mongos'
@@ -25,16 +26,17 @@ export class Deployment {
   readonly memory = new Memory()
   readonly replication = new Replication(this.memory)
   readonly cues = new CueQueues()
-  readonly waits = new Waits()
   /** Milliseconds by which every answer is delayed. */
   answerDelayMs = 0
   #primary: Member | undefined
   #former: Member
   #term = 1
   #election: Promise<void> | undefined
+  readonly #end = new AbortController()
 
   constructor (kind: Kind) {
     this.kind = kind
+    setMaxListeners(0, this.#end.signal)
     this.members = Array.from({ length: kind === 'replica set' ? 3 : 1 }, () => new Member(this))
     this.#primary = this.#former = this.members[0]!
   }
@@ -69,6 +71,16 @@ export class Deployment {
     this.#become(elected)
   }
 
+  /** Waits, until `close` at the latest: no timer outlives the server. */
+  async wait (ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#end.signal }).catch(() => {})
+  }
+
+  /** Ends all waits; code that was waiting must not continue an election. */
+  close (): void {
+    this.#end.abort()
+  }
+
   /** The next healthy member other than the last primary. */
   get #candidate (): Member | undefined {
     const after = this.members.indexOf(this.#former) + 1
@@ -77,7 +89,7 @@ export class Deployment {
 
   /** Whether an election is still needed, which is not the case after `close` or once there is a primary. */
   get #needsElection (): boolean {
-    return !this.waits.areOver && this.#primary === undefined
+    return !this.#end.signal.aborted && this.#primary === undefined
   }
 
   async #awaitElection (electAfter: number, rollBack: boolean): Promise<void> {
@@ -85,8 +97,8 @@ export class Deployment {
     this.#become(undefined)
     this.replication.interrupt()
     try {
-      await this.waits.for(electAfter)
-      while (this.#needsElection && this.#candidate === undefined) await this.waits.for(10)
+      await this.wait(electAfter)
+      while (this.#needsElection && this.#candidate === undefined) await this.wait(10)
       if (this.#needsElection) this.elect(rollBack)
     } finally {
       this.#election = undefined

@@ -22,5 +22,5 @@ export async function executeRequest (request: Request, member: Member, controls
   }
   const cue = deployment.cues.next(request.command)
   if (cue === undefined) return await execute()
-  return await cue({ request, member, ...controls, wait: async ms => await deployment.waits.for(ms) }, execute)
+  return await cue({ request, member, ...controls, wait: async ms => await deployment.wait(ms) }, execute)
 }

@@ -139,7 +139,7 @@ export class ScriptedMongo {
   async close (): Promise<void> {
     this.#deployment.replication.interrupt()
     await this.stop()
-    this.#deployment.waits.cancel()
+    this.#deployment.close()
   }
 
   #plants (wanted: (state: string) => boolean): Map<bigint, StoredPlant> {
