@@ -3,16 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { CreateMessage } from '../../src/index.js'
 import { trustedProxies } from '../../src/service/config/trusted-proxies.js'
-import { exchange, listen, RawConnection } from '../support/http/raw-connection.js'
-import { buildService, TOKEN } from '../support/http/service.js'
+import { exchange, RawConnection } from '../support/http/raw-connection.js'
+import { buildService, HEAD, serve } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
-const HEAD = ['POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json']
-
-async function serve (t: Test, configuration = {}) {
-  const service = await buildService(t, { ...forgetfulStore(), ready: async () => { throw new Error('the disk is full') } }, { ACCESS_LOG: true, ...configuration })
-  const port = await listen(service.app)
-  t.teardown(() => service.app.server.closeAllConnections())
+async function serveUnready (t: Test, configuration = {}) {
+  const service = await serve(t, { ...forgetfulStore(), ready: async () => { throw new Error('the disk is full') } }, { ACCESS_LOG: true, ...configuration })
   const lines = () => service.log.map(line => JSON.parse(line))
   /** The log lines of a request; the first appears soon after the response. */
   const linesOf = async (id: unknown) => {
@@ -20,11 +16,11 @@ async function serve (t: Test, configuration = {}) {
     for (let turn = 0; turn < 400 && found().length === 0; turn++) await sleep(5)
     return found()
   }
-  return { ...service, port, lines, linesOf }
+  return { ...service, lines, linesOf }
 }
 
 t.test('every non-2xx response has a unique X-Request-Id, which is also in its log line', async t => {
-  const { port, linesOf } = await serve(t)
+  const { port, linesOf } = await serveUnready(t)
   const seen = new Set<string>()
   for (const [status, ...sent] of [
     [401, 'POST /plants HTTP/1.1', 'Host: a', '', ''], [404, 'GET /nowhere HTTP/1.1', 'Host: a', '', ''], [404, 'GET /%zz HTTP/1.1', 'Host: a', '', ''], [405, 'PUT /plants HTTP/1.1', 'Host: a', '', ''],
@@ -46,7 +42,7 @@ const notRequests = [
 ] as const
 
 t.test('a response to bytes that are not a valid request also has a log line with its X-Request-Id', async t => {
-  const { app, port, lines, linesOf } = await serve(t)
+  const { app, port, lines, linesOf } = await serveUnready(t)
   app.server.headersTimeout = 500
   for (const [status, sent] of notRequests) {
     const { answers: [answer] } = await exchange(port, sent, { timeoutMs: 10_000 })
@@ -59,7 +55,7 @@ t.test('a response to bytes that are not a valid request also has a log line wit
 })
 
 t.test('without ACCESS_LOG it has no log line', async t => {
-  const { port, lines } = await serve(t, { ACCESS_LOG: false })
+  const { port, lines } = await serveUnready(t, { ACCESS_LOG: false })
   t.match((await exchange(port, 'hello\r\n\r\n')).answers, [{ status: 400 }])
   t.strictSame(lines(), [])
 })
@@ -71,7 +67,7 @@ t.test('two processes have different ids', async t => {
 })
 
 t.test('a body that stalls is 408, 40801, with a log line, and its bytes are released', async t => {
-  const { app, port, lines, linesOf, create } = await serve(t)
+  const { app, port, lines, linesOf, create } = await serveUnready(t)
   app.server.requestTimeout = 500
   app.server.headersTimeout = 500
   const connection = await RawConnection.open(t, port)
@@ -93,7 +89,7 @@ t.test('a body that stalls is 408, 40801, with a log line, and its bytes are rel
 })
 
 t.test('the id in REQUEST_ID_HEADER is trusted if it comes from a trusted proxy, and every response returns it', async t => {
-  const { app, port, linesOf } = await serve(t, { REQUEST_ID_HEADER: 'X-Correlation-Id', TRUST_PROXY: '10.0.0.0/8, 127.0.0.1' })
+  const { app, port, linesOf } = await serveUnready(t, { REQUEST_ID_HEADER: 'X-Correlation-Id', TRUST_PROXY: '10.0.0.0/8, 127.0.0.1' })
   const request = async (line: string, ...headers: string[]) => {
     const { answers: [answer] } = await exchange(port, [line, 'Host: a', ...headers, '', ''].join('\r\n'))
     const id = answer?.headers['x-correlation-id']
@@ -118,13 +114,13 @@ t.test('the id in REQUEST_ID_HEADER is trusted if it comes from a trusted proxy,
 t.test('without TRUST_PROXY no peer is trusted, and without REQUEST_ID_HEADER no header', async t => {
   const headers = { 'x-request-id': 'forged', 'x-forwarded-for': '192.0.2.1' }
   for (const configuration of [{ REQUEST_ID_HEADER: 'x-request-id' }, { TRUST_PROXY: '127.0.0.1' }]) {
-    const { app } = await serve(t, configuration)
+    const { app } = await serveUnready(t, configuration)
     t.match((await app.inject({ url: '/nowhere', headers })).headers['x-request-id'], /^[\w-]{12}-\w+$/)
   }
 })
 
 t.test('the log has the address of the client behind trusted proxies, and a forged address does not break the line', async t => {
-  const { app, lines } = await serve(t, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/8, 2001:db8::/32' })
+  const { app, lines } = await serveUnready(t, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/8, 2001:db8::/32' })
   for (const [forwarded, expected] of [
     ['192.0.2.1', '192.0.2.1'], ['192.0.2.9, 192.0.2.1, 10.1.1.1', '192.0.2.1'], ['2001:db8::1', '2001:db8::1'], ['10.0.0.1, 2001:db8::1', '10.0.0.1'],
     ['","level":60,"x":"', '","level":60'], ['fe80::1%eth0', 'fe80::1%eth0']

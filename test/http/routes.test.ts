@@ -1,6 +1,6 @@
 import t from 'tap'
-import { exchange, listen } from '../support/http/raw-connection.js'
-import { answersError, buildService, create as send } from '../support/http/service.js'
+import { exchange } from '../support/http/raw-connection.js'
+import { answersError, buildService, create as send, serve } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
 t.test('a body of BODY_LIMIT bytes is accepted, and one more byte is 413, 41301', async t => {
@@ -39,8 +39,7 @@ t.test('another method on /plants is 405, 40501, with Allow', async t => {
 })
 
 t.test('a fragment or an absolute URL as the request target changes neither 404 nor 405, and an invalid one is 404', async t => {
-  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
-  const port = await listen(app)
+  const { port } = await serve(t, forgetfulStore(), { DOCS: true })
   const targets = {
     40401: ['/foo#%ff', '/foo#/plants', 'http://h/foo', 'http://h', 'http://h?/plants', 'http://h/%ff', 'http://h/plants#x', 'http://h:99999/plants', 'x://h/%ff'],
     40501: ['/plants#x', '/plants#%ff', 'http://h/plants', 'HTTPS://h:1/plants?x=http://h/']
@@ -88,8 +87,7 @@ t.test('requests for /health/ready at the same time share one check of the store
 })
 
 t.test('of pipelined requests for readiness or the API description, the second one ends the connection', async t => {
-  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
-  const port = await listen(app)
+  const { port } = await serve(t, forgetfulStore(), { DOCS: true })
   for (const path of ['/health/ready', '/openapi.json', '/docs/static/index.css']) {
     const { answers, closed } = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(1_000), { expected: Infinity })
     t.match(answers, [{ status: 200, headers: { connection: 'keep-alive' } }, { status: 200, headers: { connection: 'close' } }], path)

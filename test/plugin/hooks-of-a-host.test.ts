@@ -8,7 +8,7 @@ import t from 'tap'
 import plantStore, { channels, memoryPlantStore, PlantNotStored, type PlantStore, type QueueMessage } from '../../src/index.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
-import { answersError, answersPlant, create, TOKEN } from '../support/http/service.js'
+import { answersError, answersPlant, create, HEAD, TOKEN } from '../support/http/service.js'
 import { until } from '../support/until.js'
 
 const unusable = (what: string) => (): never => { throw new Error(`the host's ${what} was used`) }
@@ -86,7 +86,7 @@ t.test('a body refused while it arrives stays refused, and no hook runs again, i
   })
   await app.register(plantStore, { store: memoryPlantStore(), tokens, bodyLimit: 100 })
   const connection = await RawConnection.open(t, await listen(app))
-  connection.write('POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json',
+  connection.write(...HEAD,
     'Transfer-Encoding: chunked', '', `65\r\n${'x'.repeat(101)}\r\n0\r\n\r\n`)
   t.equal((await connection.answer()).status, 413)
   t.equal(calls, 1)
@@ -174,7 +174,7 @@ t.test('a body that a preParsing hook pipes is released when its client disconne
   app.addHook('preParsing', async (_request, _reply, payload) => payload.pipe(new PassThrough()))
   await app.register(plantStore, { store: memoryPlantStore(), tokens })
   const connection = await RawConnection.open(t, await listen(app))
-  connection.write('POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', 'Content-Length: 50', '', '{"id":1')
+  connection.write(...HEAD, 'Content-Length: 50', '', '{"id":1')
   await until(() => queues[0]?.bytes !== 0)
   connection.socket.destroy()
   await until(() => queues[0]?.bytes === 0)
@@ -264,7 +264,7 @@ t.test('a body over a socket may arrive in parts, during a hook of the host, or 
   const connection = await RawConnection.open(t, await listen(app))
   const body = JSON.stringify(PLANT)
   const send = async (header: string, ...parts: string[]): Promise<string> => {
-    connection.write('POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', header, '')
+    connection.write(...HEAD, header, '')
     for (const part of parts) {
       await sleep(20)
       connection.socket.write(part)
@@ -379,7 +379,7 @@ t.test('a host\'s handlerTimeout, logLevel and onRequestAbort apply', async t =>
     const store = memoryPlantStore()
     await app.register(plantStore, { store, tokens })
     const connection = await RawConnection.open(t, await listen(app))
-    connection.write('POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', 'Content-Length: 23', '', '{"id":1,')
+    connection.write(...HEAD, 'Content-Length: 23', '', '{"id":1,')
     await once(app.server, 'request')
     connection.socket.destroy()
     t.equal(await aborted, '/plants')

@@ -8,7 +8,7 @@ import t from 'tap'
 import plantStore, { errorCodes, memoryPlantStore, PlantNotStored, PlantPerhapsStored, sqlitePlantStore, StoreUnusable, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
-import { answersError, answersPlant, create, TOKEN } from '../support/http/service.js'
+import { answersError, answersPlant, create, HEAD, TOKEN } from '../support/http/service.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
 const failing = (): PlantStore => ({ create: async () => { throw new Error('internal detail') } })
@@ -296,5 +296,5 @@ t.test('the exported error codes are unique', async t => {
 })
 
 function post (body: string, length = Buffer.byteLength(body)): string[] {
-  return ['POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', `Content-Length: ${length}`, '', body]
+  return [...HEAD, `Content-Length: ${length}`, '', body]
 }

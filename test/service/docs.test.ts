@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import t from 'tap'
-import { listen, RawConnection } from '../support/http/raw-connection.js'
-import { answersError, buildService } from '../support/http/service.js'
+import { RawConnection } from '../support/http/raw-connection.js'
+import { answersError, buildService, serve } from '../support/http/service.js'
 import { needs } from '../support/process/needs.js'
 import { startService } from '../support/process/program.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
@@ -48,8 +48,7 @@ t.test('below /docs, a file is sent whole, even for a range that it does not hav
 })
 
 t.test('no file of the API page stays open after its client has disconnected', needs(existsSync('/proc/self/fd') ? undefined : '/proc is missing'), async t => {
-  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
-  const port = await listen(app)
+  const { port } = await serve(t, forgetfulStore(), { DOCS: true })
   const openFiles = () => readdirSync('/proc/self/fd').filter(fd => {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`).endsWith('swagger-ui-bundle.js')

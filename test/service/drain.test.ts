@@ -9,8 +9,8 @@ import type { Configuration } from '../../src/service/config/configuration.js'
 import { readTlsPair } from '../../src/service/config/tls-pair.js'
 import { drain } from '../../src/service/http/drain.js'
 import type { PlantStore } from '../../src/stores/plant-store.js'
-import { listen, RawConnection } from '../support/http/raw-connection.js'
-import { buildService, TOKEN } from '../support/http/service.js'
+import { RawConnection } from '../support/http/raw-connection.js'
+import { HEAD, serve } from '../support/http/service.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
 import { testFolder } from '../support/process/program.js'
 
@@ -19,14 +19,14 @@ t.jobs = 4
 /** A create request; the name makes it longer. */
 function create (id: number, name = 'ivy'): string {
   const body = JSON.stringify({ id, name })
-  return ['POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', `Content-Length: ${body.length}`, '', body].join('\r\n')
+  return [...HEAD, `Content-Length: ${body.length}`, '', body].join('\r\n')
 }
 
 /**
  * A service with a connection on which nothing is sent, on a store that records ids, and stores nothing until `release`
  * is called.
  */
-async function serve (t: Test, configuration: Partial<Configuration> = {}) {
+async function serveHolding (t: Test, configuration: Partial<Configuration> = {}) {
   const ids: bigint[] = []
   let release = (): void => {}
   const released = new Promise<void>(resolve => { release = resolve })
@@ -37,9 +37,7 @@ async function serve (t: Test, configuration: Partial<Configuration> = {}) {
       return 'stored'
     }
   }
-  const { app } = await buildService(t, store, configuration)
-  const port = await listen(app)
-  t.teardown(() => app.server.closeAllConnections())
+  const { app, port } = await serve(t, store, configuration)
   await RawConnection.open(t, port)
   const executed = async (count: number): Promise<void> => {
     while (ids.length < count) await sleep(5)
@@ -53,7 +51,7 @@ async function isDrained ({ server }: FastifyInstance): Promise<boolean> {
 }
 
 t.test('during shutdown the first response closes its connection: a request pipelined behind it is not executed', async t => {
-  const { app, port, ids, release } = await serve(t)
+  const { app, port, ids, release } = await serveHolding(t)
   release()
   const connection = await RawConnection.open(t, port)
   const drained = isDrained(app)
@@ -66,7 +64,7 @@ t.test('during shutdown the first response closes its connection: a request pipe
 })
 
 t.test('a client that sends a long pipelined request before it reads gets the response to the first', async t => {
-  const { app, port, ids, release } = await serve(t)
+  const { app, port, ids, release } = await serveHolding(t)
   release()
   const connection = await RawConnection.open(t, port)
   const drained = isDrained(app)
@@ -79,7 +77,7 @@ t.test('a client that sends a long pipelined request before it reads gets the re
 })
 
 t.test('a request that is pending when the shutdown begins gets its response, and so does the next on its connection', async t => {
-  const { app, port, ids, release, executed } = await serve(t)
+  const { app, port, ids, release, executed } = await serveHolding(t)
   const connection = await RawConnection.open(t, port)
   connection.write(create(1))
   await executed(1)
@@ -98,7 +96,7 @@ t.test('a request that is pending when the shutdown begins gets its response, an
 for (const scheme of ['http', 'https']) {
   t.test(`a slow store: requests that are pending when the shutdown begins get their responses, over ${scheme}`, async t => {
     const { cert, key, pem } = makeCertificate(testFolder(t), 'a')
-    const { app, port, release, executed } = await serve(t, scheme === 'https' ? { tls: readTlsPair(cert, key) } : {})
+    const { app, port, release, executed } = await serveHolding(t, scheme === 'https' ? { tls: readTlsPair(cert, key) } : {})
     const client = scheme === 'https' ? tls.connect({ port, ca: pem }) : net.connect({ port })
     t.teardown(() => { client.destroy() })
     client.write(create(1))
@@ -113,7 +111,7 @@ for (const scheme of ['http', 'https']) {
 }
 
 t.test('the shutdown does not wait for pipelined requests whose client has disconnected', async t => {
-  const { app, port, release, executed } = await serve(t)
+  const { app, port, release, executed } = await serveHolding(t)
   const connection = await RawConnection.open(t, port)
   connection.write(create(1))
   await executed(1)
@@ -127,7 +125,7 @@ t.test('the shutdown does not wait for pipelined requests whose client has disco
 })
 
 t.test('the shutdown neither waits for a held request whose client has disconnected, nor executes it', async t => {
-  const { app, port, ids, release, executed } = await serve(t)
+  const { app, port, ids, release, executed } = await serveHolding(t)
   const [pending, held] = [await RawConnection.open(t, port), await RawConnection.open(t, port)]
   const drained = isDrained(app)
   pending.write(create(1))
@@ -145,7 +143,7 @@ t.test('the shutdown neither waits for a held request whose client has disconnec
 
 t.test('with TLS the shutdown does not wait for a connection without a handshake, nor for an idle one', async t => {
   const { cert, key, pem } = makeCertificate(testFolder(t), 'a')
-  const { app, port } = await serve(t, { tls: readTlsPair(cert, key) })
+  const { app, port } = await serveHolding(t, { tls: readTlsPair(cert, key) })
   const idle = tls.connect({ port, ca: pem })
   t.teardown(() => { idle.destroy() })
   await once(idle, 'secureConnect')

@@ -4,11 +4,10 @@ import t, { type Test } from 'tap'
 import plantStore, { type CreateMessage } from '../../../src/index.js'
 import type { CreateOutcome, PlantStore } from '../../../src/stores/plant-store.js'
 import { host, tokens } from '../../support/http/hosts.js'
-import { exchange, listen, RawConnection } from '../../support/http/raw-connection.js'
-import { answersError, buildService, create, TOKEN } from '../../support/http/service.js'
+import { exchange, RawConnection } from '../../support/http/raw-connection.js'
+import { answersError, create, HEAD, serve } from '../../support/http/service.js'
 
 const TOO_LARGE = /^The pending create requests are too large; this request did not store the plant: retry later$/
-const HEAD = ['POST /plants HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json']
 
 /** A plant as JSON with a given number of bytes. */
 const plant = (bytes: number, id = 1) => `{"id":${id},"name":"${'x'.repeat(bytes - 17 - String(id).length)}"}`
@@ -20,13 +19,11 @@ function slowStore (): { store: PlantStore, settle: ((outcome: CreateOutcome) =>
   return { store, settle }
 }
 
-async function serve (t: Test, configuration = {}) {
+async function serveSlowStore (t: Test, configuration = {}) {
   const { store, settle } = slowStore()
-  const service = await buildService(t, store, { QUEUE_BYTES: 1_000, ...configuration })
-  const port = await listen(service.app)
-  t.teardown(() => service.app.server.closeAllConnections())
-  const create = async (bytes: number, id = 0) => (await service.create(plant(bytes, id))).statusCode
-  return { app: service.app, send: service.create, settle, port, create, connect: () => RawConnection.open(t, port) }
+  const { port, create: send } = await serve(t, store, { QUEUE_BYTES: 1_000, ...configuration })
+  const create = async (bytes: number, id = 0) => (await send(plant(bytes, id))).statusCode
+  return { send, settle, port, create, connect: () => RawConnection.open(t, port) }
 }
 
 /** Resolves when the channel reports the expected number of bytes. */
@@ -45,7 +42,7 @@ async function held (
 }
 
 t.test('a create request that would exceed QUEUE_BYTES is 503, 50301, until there is room again', async t => {
-  const { create, send, settle } = await serve(t)
+  const { create, send, settle } = await serveSlowStore(t)
   t.equal(plant(300, 12).length, 300)
   const pending = [1, 2, 3].map(id => create(300, id))
   while (settle.length < 3) await sleep(1)
@@ -63,7 +60,7 @@ t.test('a create request that would exceed QUEUE_BYTES is 503, 50301, until ther
 })
 
 t.test('a create request is refused before its body is read if its Content-Length exceeds the remaining bytes', async t => {
-  const { connect, create, settle } = await serve(t)
+  const { connect, create, settle } = await serveSlowStore(t)
   const pending = create(600, 1)
   while (settle.length < 1) await sleep(1)
   const answer = await (await connect()).write(...HEAD, 'Content-Length: 401', '', '').answer()
@@ -73,14 +70,14 @@ t.test('a create request is refused before its body is read if its Content-Lengt
 })
 
 t.test('announced bytes that have not arrived do not count', async t => {
-  const { connect, create } = await serve(t)
+  const { connect, create } = await serveSlowStore(t)
   for (let client = 0; client < 10; client++) (await connect()).write(...HEAD, 'Content-Length: 1000', '', '')
   await sleep(50)
   t.equal(await create(1_000), 200)
 })
 
 t.test('bytes received count until the body is complete or the client disconnects', async t => {
-  const { connect, create } = await serve(t, { QUEUE_BYTES: 10_000 })
+  const { connect, create } = await serveSlowStore(t, { QUEUE_BYTES: 10_000 })
   const body = plant(9_000, 0)
   const [first, second] = [await connect(), await connect()]
   first.write(...HEAD, `Content-Length: ${body.length}`, '', body.slice(0, 6_000))
@@ -98,7 +95,7 @@ t.test('bytes received count until the body is complete or the client disconnect
 })
 
 t.test('a body in many small chunks counts with its bytes only', async t => {
-  const { connect, create } = await serve(t, { QUEUE_BYTES: 10_000 })
+  const { connect, create } = await serveSlowStore(t, { QUEUE_BYTES: 10_000 })
   const chunks = [...plant(900, 0)].map(character => `1\r\n${character}\r\n`)
   const answer = await (await connect()).write(...HEAD, 'Transfer-Encoding: chunked', '', `${chunks.join('')}0\r\n\r\n`).answer()
   t.equal(answer.status, 200)
@@ -106,7 +103,7 @@ t.test('a body in many small chunks counts with its bytes only', async t => {
 })
 
 t.test('a body that grows beyond the remaining bytes is 503, and its bytes are released', async t => {
-  const { connect, create } = await serve(t)
+  const { connect, create } = await serveSlowStore(t)
   const connection = await connect()
   const chunk = `190\r\n${'x'.repeat(400)}\r\n`
   const answer = await connection.write(...HEAD, 'Transfer-Encoding: chunked', '', chunk + chunk + chunk).answer()
@@ -115,7 +112,7 @@ t.test('a body that grows beyond the remaining bytes is 503, and its bytes are r
 })
 
 t.test('a body counts until the store settles the request, even after the response', async t => {
-  const { create, settle } = await serve(t, { STORE_TIMEOUT: 30 })
+  const { create, settle } = await serveSlowStore(t, { STORE_TIMEOUT: 30 })
   t.equal(await create(900, 1), 504)
   t.equal(await create(101), 503)
   settle[0]?.('stored')
@@ -123,7 +120,7 @@ t.test('a body counts until the store settles the request, even after the respon
 })
 
 t.test('the bytes of a request that is refused for another reason are released', async t => {
-  const { create, send, port } = await serve(t, { BODY_LIMIT: 500 })
+  const { create, send, port } = await serveSlowStore(t, { BODY_LIMIT: 500 })
   for (const [body, headers] of [
     ['{'], ['{}'], [''], ['[]'], [plant(501)], [plant(100), { authorization: undefined }], [plant(100), { 'content-type': 'text/plain' }]
   ] as [string, Record<string, undefined>?][]) t.not((await send(body, headers)).statusCode, 200)

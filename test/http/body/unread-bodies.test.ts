@@ -1,28 +1,18 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import plantStore from '../../../src/index.js'
 import { host, tokens } from '../../support/http/hosts.js'
 import { exchange, listen, RawConnection } from '../../support/http/raw-connection.js'
-import { buildService, TOKEN } from '../../support/http/service.js'
+import { AUTHORIZATION, JSON_TYPE, serve } from '../../support/http/service.js'
 import { forgetfulStore } from '../../support/stores/forgetful-store.js'
 
 t.jobs = 4
 
-const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`
-const JSON_TYPE = 'Content-Type: application/json'
 const head = (...lines: string[]) => ['POST /plants HTTP/1.1', 'Host: localhost', ...lines, '', ''].join('\r\n')
 const BODY = '{"id":1,"name":"x"}'
 const GOOD = head(AUTHORIZATION, JSON_TYPE, `Content-Length: ${BODY.length}`) + BODY
-
-async function serve (t: Test, configuration = {}) {
-  const store = forgetfulStore()
-  const { app } = await buildService(t, store, configuration)
-  const port = await listen(app)
-  t.teardown(() => app.server.closeAllConnections())
-  return { store, port }
-}
 
 /**
  * Sends the whole request before reading anything, as Python's http.client does; returns the response or the error.
@@ -52,7 +42,8 @@ const refused: Record<string, [status: number, request: string]> = {
 }
 
 t.test('a client that sends the whole body before reading gets the response of a refused request', async t => {
-  const { port, store } = await serve(t)
+  const store = forgetfulStore()
+  const { port } = await serve(t, store)
   for (const [name, [status, request]] of Object.entries(refused)) {
     const responses = new Set<string>()
     for (let time = 0; time < 10; time++) responses.add((await sendAll(port, request)).slice(0, 12))
@@ -85,7 +76,7 @@ async function sendForever (port: number, request: string): Promise<number> {
 }
 
 t.test('an endless body is cut off', async t => {
-  const { port } = await serve(t)
+  const { port } = await serve(t, forgetfulStore())
   for (const [name, request] of Object.entries({
     'no credentials': head(JSON_TYPE, 'Transfer-Encoding: chunked'),
     'over the limit': head(AUTHORIZATION, JSON_TYPE, 'Transfer-Encoding: chunked'),
@@ -99,7 +90,7 @@ t.test('an endless body is cut off', async t => {
 })
 
 t.test('a client that neither sends nor closes is cut off after 5 s', async t => {
-  const { port } = await serve(t)
+  const { port } = await serve(t, forgetfulStore())
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   t.teardown(() => { socket.destroy() })
   let reset = false
@@ -119,14 +110,16 @@ t.test('a client that neither sends nor closes is cut off after 5 s', async t =>
 })
 
 t.test('the connection stays open after an unread body of up to 64 KiB', async t => {
-  const { port, store } = await serve(t)
+  const store = forgetfulStore()
+  const { port } = await serve(t, store)
   const { answers } = await exchange(port, [head(JSON_TYPE, 'Content-Length: 65536'), 'x'.repeat(65_536) + GOOD], { expected: 2 })
   t.strictSame(answers.map(({ status }) => status), [401, 200])
   t.equal(store.plants.length, 1)
 })
 
 t.test('bytes after a longer unread body are not parsed as a request', async t => {
-  const { port, store } = await serve(t)
+  const store = forgetfulStore()
+  const { port } = await serve(t, store)
   for (const [header, rest] of [['Transfer-Encoding: chunked', '0\r\n\r\n'], [length, body]] as const) {
     const connection = await RawConnection.open(t, port)
     connection.write(head(JSON_TYPE, header))

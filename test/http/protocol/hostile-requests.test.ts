@@ -4,8 +4,8 @@ import t, { type Test } from 'tap'
 import type { NewPlant, PlantStore } from '../../../src/stores/plant-store.js'
 import { doubtfulTypes, hostileRequests, MARK, post } from '../../support/http/hostile-requests.js'
 import { malformed, wellFormed } from '../../support/http/json-texts.js'
-import { exchange, listen, RawConnection, type RawAnswer } from '../../support/http/raw-connection.js'
-import { buildService, TOKEN, type Service } from '../../support/http/service.js'
+import { exchange, RawConnection, type RawAnswer } from '../../support/http/raw-connection.js'
+import { serve, TOKEN } from '../../support/http/service.js'
 
 t.jobs = 4
 
@@ -21,10 +21,9 @@ class Recorder implements PlantStore {
   }
 }
 
-async function serve (t: Test, tokens: string[] = [TOKEN]): Promise<Service & { port: number, store: Recorder }> {
+async function serveRecorder (t: Test): Promise<Awaited<ReturnType<typeof serve>> & { store: Recorder }> {
   const store = new Recorder()
-  const service = await buildService(t, store, { ACCESS_LOG: true, STORE_TIMEOUT: 1_000, tokens })
-  return { ...service, store, port: await listen(service.app) }
+  return { ...await serve(t, store, { ACCESS_LOG: true, STORE_TIMEOUT: 1_000 }), store }
 }
 
 /** Asserts what applies to every response, and returns its status and error number. */
@@ -44,7 +43,7 @@ function checked (t: Test, { status, headers, body }: RawAnswer, name: string): 
 }
 
 t.test('every hostile request gets the expected responses, and only valid plants are stored', async t => {
-  const { port, store, log } = await serve(t)
+  const { port, store, log } = await serveRecorder(t)
   for (const { name, sent, answers, closes } of hostileRequests) {
     store.plants.length = 0
     const {
@@ -64,7 +63,7 @@ t.test('every hostile request gets the expected responses, and only valid plants
 })
 
 t.test('an ambiguous content type does not bypass validation', async t => {
-  const { port, store } = await serve(t)
+  const { port, store } = await serveRecorder(t)
   const answerTo = async (type: string, body: object): Promise<[number, number] | undefined> => {
     const { answers } = await exchange(port, post({ type: [`Content-Type: ${type}`], body: JSON.stringify(body) }))
     return answers[0] && checked(t, answers[0], type)
@@ -79,7 +78,7 @@ t.test('an ambiguous content type does not bypass validation', async t => {
 })
 
 t.test('well-formed JSON is parsed, any other text is refused', async t => {
-  const { create, store } = await serve(t)
+  const { create, store } = await serveRecorder(t)
   // In ASCII, because U+2028 in a test's name would end its line.
   const name = (text: string | Buffer) => JSON.stringify(String(text).slice(0, 80)).replace(/[^ -~]/g, character => `\\u{${character.codePointAt(0)?.toString(16)}}`)
   const errorOf = async (text: string | Buffer) => {
@@ -93,7 +92,7 @@ t.test('well-formed JSON is parsed, any other text is refused', async t => {
 })
 
 t.test('a client that disconnects while sending a body is not logged as a fault, and no plant is stored', async t => {
-  const { port, store, log } = await serve(t)
+  const { port, store, log } = await serveRecorder(t)
   for (let client = 0; client < 30; client++) {
     const { socket } = (await RawConnection.open(t, port)).write(post().slice(0, -10 - client % 3))
     await sleep(2)
@@ -107,7 +106,7 @@ t.test('a client that disconnects while sending a body is not logged as a fault,
 })
 
 t.test('a client that disconnects while its create request is pending is not logged as a fault', async t => {
-  const { port, store, log } = await serve(t)
+  const { port, store, log } = await serveRecorder(t)
   let settle = () => {}
   store.wait = new Promise<void>(resolve => { settle = resolve })
   for (let client = 0; client < 30; client++) {
@@ -122,7 +121,7 @@ t.test('a client that disconnects while its create request is pending is not log
 })
 
 t.test('the response to invalid HTTP does not overtake those of pending create requests', async t => {
-  const { port, store } = await serve(t)
+  const { port, store } = await serveRecorder(t)
   store.wait = sleep(200)
   const { answers, closed } = await exchange(port, [post(), post(), 'hello\r\n\r\n'], { expected: Infinity })
   t.ok(closed)
@@ -130,7 +129,7 @@ t.test('the response to invalid HTTP does not overtake those of pending create r
 })
 
 t.test('a slow client is cut off: its headers after 10 s, the whole request after 20 s', async t => {
-  const { app, port } = await serve(t)
+  const { app, port } = await serveRecorder(t)
   t.strictSame([app.server.headersTimeout, app.server.requestTimeout], [10_000, 20_000])
   app.server.headersTimeout = 500
   app.server.requestTimeout = 1_000

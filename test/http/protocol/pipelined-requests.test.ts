@@ -3,11 +3,9 @@ import t, { type Test } from 'tap'
 import plantStore from '../../../src/index.js'
 import { host, tokens } from '../../support/http/hosts.js'
 import { exchange, listen } from '../../support/http/raw-connection.js'
-import { buildService, TOKEN } from '../../support/http/service.js'
+import { AUTHORIZATION, JSON_TYPE, serve } from '../../support/http/service.js'
 import { forgetfulStore } from '../../support/stores/forgetful-store.js'
 
-const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`
-const JSON_TYPE = 'Content-Type: application/json'
 const CHUNKED = 'Transfer-Encoding: chunked'
 const CHUNKS = '2\r\n{}\r\n0\r\n\r\n'
 
@@ -48,8 +46,8 @@ async function assertNoneExecutedAfter (
 
 t.test('a create request pipelined after a refusal that closes the connection is not executed', async t => {
   const store = forgetfulStore()
-  const { app } = await buildService(t, store, { BODY_LIMIT: 100 })
-  await assertNoneExecutedAfter(t, await listen(app), store.plants, { ...refused, ...refusedByService })
+  const { port } = await serve(t, store, { BODY_LIMIT: 100 })
+  await assertNoneExecutedAfter(t, port, store.plants, { ...refused, ...refusedByService })
 })
 
 t.test('the same holds in a host', async t => {
@@ -61,9 +59,7 @@ t.test('the same holds in a host', async t => {
 
 t.test('a create request pipelined after a refusal that leaves the connection open gets its response', async t => {
   const store = forgetfulStore()
-  const { app } = await buildService(t, store)
-  const port = await listen(app)
-  t.teardown(() => app.server.closeAllConnections())
+  const { port } = await serve(t, store)
   for (const sent of [create(['Content-Length: 2'], '{}'), create([AUTHORIZATION, CHUNKED], CHUNKS)]) {
     const { answers } = await exchange(port, sent + GOOD, { expected: 2 })
     t.match(answers.map(({ status }) => status), [/^40[01]$/, 200])

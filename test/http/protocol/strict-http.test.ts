@@ -1,29 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { PlantStore } from '../../../src/stores/plant-store.js'
-import { exchange, listen, RawConnection } from '../../support/http/raw-connection.js'
-import { buildService, TOKEN } from '../../support/http/service.js'
+import { exchange, RawConnection } from '../../support/http/raw-connection.js'
+import { AUTHORIZATION, HEAD, JSON_TYPE, serve } from '../../support/http/service.js'
 
-const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`
-const JSON_TYPE = 'Content-Type: application/json'
 const create = (id: number, ...headers: string[]) => {
   const body = `{"id":${id},"name":"plant ${id}"}`
-  return ['POST /plants HTTP/1.1', 'Host: localhost', AUTHORIZATION, JSON_TYPE, ...headers, `Content-Length: ${body.length}`, '', body].join('\r\n')
+  return [...HEAD, ...headers, `Content-Length: ${body.length}`, '', body].join('\r\n')
 }
 
-async function serve (t: Test, configuration = {}) {
+async function serveWithIds (t: Test, configuration = {}) {
   const ids: bigint[] = []
   const store: PlantStore = { create: async ({ id }) => { ids.push(id); await sleep(20); return 'stored' } }
-  const { app } = await buildService(t, store, configuration)
-  const port = await listen(app)
-  t.teardown(() => app.server.closeAllConnections())
+  const { port } = await serve(t, store, configuration)
   return { ids, port }
 }
 
 const requestLines = ['GET /health/live', 'GET /health/ready', 'GET /openapi.json', 'GET /nowhere', 'GET /%zz', 'PUT /plants', 'POST /plants']
 
 t.test('on every path, a repeated, invalid or missing Host header is 400, 40000', async t => {
-  const { port, ids } = await serve(t)
+  const { port, ids } = await serveWithIds(t)
   const wrong = [
     ['Host: a', 'Host: b'], ['Host: a', 'host: a'], ['Host: :80'], ['Host: a b'], ['Host: a/b'], ['Host: user@a'], ['Host: a:b'], ['Host: http://a'], ['Host: [::1'],
     ['Host: ::1'], ['Host: a, b'], ['Host: a%'], ['Host: \xe9'], ['Host: "a"'], ['Host: a', 'Content-Type: a/b', 'content-type: a/b'], []
@@ -38,7 +34,7 @@ t.test('on every path, a repeated, invalid or missing Host header is 400, 40000'
 })
 
 t.test('a repeated header that must be unique is refused with a message that names it', async t => {
-  const { port, ids } = await serve(t)
+  const { port, ids } = await serveWithIds(t)
   for (const [name, error, header] of [['authorization', 40101, AUTHORIZATION], ['host', 40000, 'host: elsewhere'], ['content-type', 40000, JSON_TYPE]] as const) {
     const { answers: [answer] } = await exchange(port, create(1, header))
     t.match(answer, { status: Math.floor(error / 100), headers: { 'content-type': 'application/json; charset=utf-8' } }, name)
@@ -49,7 +45,7 @@ t.test('a repeated header that must be unique is refused with a message that nam
 })
 
 t.test('every valid Host is accepted', async t => {
-  const { port } = await serve(t)
+  const { port } = await serveWithIds(t)
   for (const host of ['', 'a', 'a.example', 'A.example.', 'a_b', 'a:80', 'a:', '127.0.0.1:3000', '[::1]', '[::1]:3000', '[::ffff:127.0.0.1]', '[v1.a:b]', 'a%20b', 'xn--bcher-kva.example', '1', "!$&'()*+,;=-._~"]) {
     t.match((await exchange(port, `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).answers, [{ status: 200 }], host)
   }
@@ -58,7 +54,7 @@ t.test('every valid Host is accepted', async t => {
 })
 
 t.test('an HTTP version other than 1.0 and 1.1, or none, is 400, 40000', async t => {
-  const { port, ids } = await serve(t)
+  const { port, ids } = await serveWithIds(t)
   for (const line of requestLines) {
     for (const version of ['', ' HTTP/0.9', ' HTTP/1.2', ' HTTP/2.0', ' HTTP/2', ' HTTP/3.0', ' http/1.1', ' HTTP/11', ' ICE/1.1']) {
       const { answers, closed } = await exchange(port, [`${line}${version}`, 'Host: a', AUTHORIZATION, '', ''].join('\r\n'), { expected: Infinity })
@@ -70,7 +66,7 @@ t.test('an HTTP version other than 1.0 and 1.1, or none, is 400, 40000', async t
 })
 
 t.test('a request with Connection: Upgrade is the last one on its connection', async t => {
-  const { port, ids } = await serve(t)
+  const { port, ids } = await serveWithIds(t)
   const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
   for (const sent of [
     create(1) + create(2, ...upgrade) + create(3) + create(4),
@@ -95,7 +91,7 @@ t.test('a request with Connection: Upgrade is the last one on its connection', a
 })
 
 t.test('100 Continue is sent if the body is needed, and not before a response that does not need it', async t => {
-  const { port, ids } = await serve(t, { BODY_LIMIT: 100, QUEUE_BYTES: 60 })
+  const { port, ids } = await serveWithIds(t, { BODY_LIMIT: 100, QUEUE_BYTES: 60 })
   const body = '{"id":1,"name":"x"}'
   const expect = async (...headers: string[]) => {
     const connection = await RawConnection.open(t, port)

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../../src/service/logging/logger.js'
 import type { PlantStore } from '../../../src/stores/plant-store.js'
-import { listen, RawConnection } from '../../support/http/raw-connection.js'
-import { buildService, TOKEN } from '../../support/http/service.js'
+import { RawConnection } from '../../support/http/raw-connection.js'
+import { HEAD, serve } from '../../support/http/service.js'
 import { bare } from '../../support/process/bare.js'
 import { failingCalls, withCompiler } from '../../support/process/failing-calls.js'
 import { closedPort } from '../../support/process/lasting-port.js'
@@ -39,11 +39,11 @@ t.test('ACCESS_LOG writes one line for each request, with its trace id and witho
 t.test('a request whose client disconnects before the response has one line, without a status code', async t => {
   const settle: ((outcome: 'stored') => void)[] = []
   const store: PlantStore = { create: async () => new Promise(resolve => { settle.push(resolve) }) }
-  const { app, log } = await buildService(t, store, { ACCESS_LOG: true })
+  const { port, log } = await serve(t, store, { ACCESS_LOG: true })
   const lines = () => log.map(line => JSON.parse(line))
-  const connection = await RawConnection.open(t, await listen(app))
+  const connection = await RawConnection.open(t, port)
   for (const id of [1, 2]) {
-    connection.write('POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${TOKEN}`, 'Content-Type: application/json', 'Content-Length: 19', '', `{"id":${id},"name":"x"}`)
+    connection.write(...HEAD, 'Content-Length: 19', '', `{"id":${id},"name":"x"}`)
   }
   await until(() => settle.length === 2)
   connection.socket.destroy()

@@ -6,8 +6,13 @@ import { createApp } from '../../../src/service/app.js'
 import type { Configuration } from '../../../src/service/config/configuration.js'
 import { Health } from '../../../src/service/http/health-routes.js'
 import type { PlantStore } from '../../../src/stores/plant-store.js'
+import { listen } from './raw-connection.js'
 
 export const TOKEN = 'a-token-for-the-tests'
+export const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`
+export const JSON_TYPE = 'Content-Type: application/json'
+/** The lines with which a create request over a socket begins. */
+export const HEAD = ['POST /plants HTTP/1.1', 'Host: localhost', AUTHORIZATION, JSON_TYPE]
 
 export interface Service {
   app: FastifyInstance
@@ -37,6 +42,14 @@ export async function buildService (
     await store.close?.()
   })
   return { app, health, log, create: (body, headers) => create(app, '/plants', body, headers) }
+}
+
+/** The service, listening on a free port; its connections are closed after the test. */
+export async function serve (...args: Parameters<typeof buildService>): Promise<Service & { port: number }> {
+  const service = await buildService(...args)
+  const port = await listen(service.app)
+  args[0].teardown(() => service.app.server.closeAllConnections())
+  return { ...service, port }
 }
 
 /** Sends a plant by `inject`; a header that is undefined is left out. */
