@@ -37,7 +37,7 @@ export interface Scenario {
   statuses: Status[]
   /** The statuses for the same plants, sent again after recovery; 200 for all by default. */
   again?: Status[]
-  /** Milliseconds. By default 6,000 if every request completes within it, else 1,500. */
+  /** Milliseconds: by default 1,500 if a request is to fail, else 15,000. */
   storeTimeout?: number
   /**
    * The store is closed while requests are pending: each gets the outcome of its attempts, however long one takes. A

@@ -300,7 +300,7 @@ t.test('a duplicate that cannot be read leaves the outcome uncertain', async t =
   t.equal(await store.create(FICUS, soon()), 'same')
 })
 
-t.test('no error message quotes a plant', async t => {
+t.test('a write error that is not a refusal leaves the outcome uncertain', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', writeErrors({ at: [0], code: 2, message: 'bad value' }), { times: 100 })
   const error = await failure(store)
