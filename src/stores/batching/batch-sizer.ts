@@ -1,10 +1,6 @@
-// All times are milliseconds. A full batch that takes between these two has the right size: larger ones would only take
-// longer, and come close to the driver's time limit.
-const SHORT_WRITE = 100
-const LONG_WRITE = 400
-const FIRST_LIMIT = 500
-const LOWEST_LIMIT = 32
-const HIGHEST_LIMIT = 4_000
+// All times are milliseconds.
+/** The most plants that a batch holds: larger ones would only take longer, and come close to a driver's time limit. */
+export const LARGEST_BATCH = 1_000
 /** The number of plants beyond which the cost of the batch itself hardly counts. */
 const CHEAP_BATCH = 64
 /** The most batches in flight for each millisecond of distance; see `portion`. */
@@ -30,17 +26,11 @@ export class BatchSizer {
   #peakAt = 0
   /** The shortest time that a batch took: the distance of the store. */
   #fastest = Infinity
-  #limit = FIRST_LIMIT
-
-  /** The most plants that a batch may hold. */
-  get limit (): number {
-    return this.#limit
-  }
 
   /** The number of plants worth a batch of their own while others are in flight or still arriving. */
   get worthSending (): number {
     const half = this.#peakOutstanding / 2
-    return Math.min(half, this.#limit, Math.max(CHEAP_BATCH, this.#peakOutstanding / Math.max(this.#fastest, 2)))
+    return Math.min(half, LARGEST_BATCH, Math.max(CHEAP_BATCH, this.#peakOutstanding / Math.max(this.#fastest, 2)))
   }
 
   /**
@@ -49,7 +39,7 @@ export class BatchSizer {
    */
   get portion (): number {
     const batches = this.#fastest * BATCHES_PER_MILLISECOND
-    return this.#fastest === Infinity ? this.#limit : Math.max(CHEAP_BATCH, this.#peakOutstanding / batches)
+    return this.#fastest === Infinity ? LARGEST_BATCH : Math.max(CHEAP_BATCH, this.#peakOutstanding / batches)
   }
 
   /**
@@ -62,19 +52,8 @@ export class BatchSizer {
     this.#peakAt = now
   }
 
-  /** Reports a batch that was written. */
-  written (plants: number, duration: number): void {
+  /** Reports a batch that was written; one that failed as a whole says nothing about the distance. */
+  written (duration: number): void {
     this.#fastest = Math.min(duration, this.#fastest / MEMORY)
-    if (duration < SHORT_WRITE && plants >= this.#limit) this.#limit = Math.min(HIGHEST_LIMIT, this.#limit * 2)
-    this.#shrinkIfLong(plants, duration)
-  }
-
-  /** Reports a batch that failed as a whole: its time says nothing about the distance. */
-  failed (plants: number, duration: number): void {
-    this.#shrinkIfLong(plants, duration)
-  }
-
-  #shrinkIfLong (plants: number, duration: number): void {
-    if (duration > LONG_WRITE) this.#limit = Math.max(LOWEST_LIMIT, Math.min(this.#limit, plants) >> 1)
   }
 }

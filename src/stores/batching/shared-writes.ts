@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
 import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant } from '../plant-store.js'
-import { BatchSizer } from './batch-sizer.js'
+import { BatchSizer, LARGEST_BATCH } from './batch-sizer.js'
 import type { BatchWriter, CreateFailure, WriteResult } from './batch-writer.js'
 import { Expiry, RESPONSE_TIME_MS } from './expiry.js'
 import { earliestDeadline, giveUp, latestDeadline, type PendingCreate } from './pending-create.js'
@@ -137,7 +137,7 @@ export class SharedWrites {
 
   #takeFromQueue (): readonly PendingCreate[] {
     const free = this.#writer.maxInFlight - this.#inFlight
-    const limit = Math.min(this.#sizer.limit, Math.ceil(Math.max(this.#sizer.portion, this.#queue.length / free)))
+    const limit = Math.min(LARGEST_BATCH, Math.ceil(Math.max(this.#sizer.portion, this.#queue.length / free)))
     let characters = 0
     let taken = 0
     for (const { plant } of this.#queue) {
@@ -176,14 +176,8 @@ export class SharedWrites {
     if (kind !== 'queued') this.#apartInFlight--
     this.#plantsInFlight -= creates.length
 
-    let again = 0
-    if (results instanceof Error) {
-      this.#sizer.failed(creates.length, duration)
-      again = this.#failed(batch, results)
-    } else {
-      this.#sizer.written(creates.length, duration)
-      again = this.#settle(batch, results)
-    }
+    if (!(results instanceof Error)) this.#sizer.written(duration)
+    const again = results instanceof Error ? this.#failed(batch, results) : this.#settle(batch, results)
     if (message !== undefined) {
       channels.batchEnd.publish(Object.assign(message, { milliseconds: duration, retries: again }))
     }

@@ -5,7 +5,7 @@ import { BatchSizer } from '../../../src/stores/batching/batch-sizer.js'
 function seen (outstanding: number, milliseconds: number): BatchSizer {
   const sizer = new BatchSizer()
   sizer.sent(outstanding, 0)
-  sizer.written(1, milliseconds)
+  sizer.written(milliseconds)
   return sizer
 }
 
@@ -23,7 +23,7 @@ t.test('the more distant the store, the smaller the batches, as long as they are
 })
 
 t.test('pending plants are split into several batches once the store is known to be distant', async t => {
-  t.equal(new BatchSizer().portion, 500, 'the distance is not known yet')
+  t.equal(new BatchSizer().portion, 1_000, 'the distance is not known yet')
   t.equal(seen(512, 1).portion, 2_048, 'all of them in one batch')
   t.equal(seen(512, 4).portion, 512)
   t.equal(seen(512, 16).portion, 128)
@@ -32,15 +32,9 @@ t.test('pending plants are split into several batches once the store is known to
 
 t.test('the fastest recent batch gives the distance, and is forgotten slowly', async t => {
   const sizer = seen(900, 3)
-  sizer.written(1, 50)
+  sizer.written(50)
   t.ok(sizer.worthSending < 300 && sizer.worthSending > 280)
-  for (let i = 0; i < 300; i++) sizer.written(1, 10)
-  t.equal(sizer.worthSending, 90)
-})
-
-t.test('a batch that fails immediately does not make the store appear closer', async t => {
-  const sizer = seen(900, 10)
-  sizer.failed(1, 0.1)
+  for (let i = 0; i < 300; i++) sizer.written(10)
   t.equal(sizer.worthSending, 90)
 })
 
@@ -53,30 +47,5 @@ t.test('a peak falls to half in a quarter of a second, however many batches are 
 })
 
 t.test('a full batch is always worth sending', async t => {
-  t.equal(seen(5_000, 1).worthSending, 500)
-})
-
-t.test('a fast full batch doubles the limit', async t => {
-  const sizer = new BatchSizer()
-  t.equal(sizer.limit, 500)
-  sizer.written(499, 10)
-  t.equal(sizer.limit, 500, 'it was not full')
-  sizer.written(500, 100)
-  t.equal(sizer.limit, 500, 'it was not fast')
-  sizer.failed(500, 10)
-  t.equal(sizer.limit, 500, 'it was not written')
-  sizer.written(500, 99)
-  t.equal(sizer.limit, 1_000)
-})
-
-t.test('a slow batch halves the limit, or its own size if that is less', async t => {
-  const sizer = new BatchSizer()
-  sizer.written(500, 400)
-  t.equal(sizer.limit, 500, 'not slow yet')
-  sizer.written(500, 401)
-  t.equal(sizer.limit, 250)
-  sizer.failed(100, 401)
-  t.equal(sizer.limit, 50)
-  sizer.written(4, 401)
-  t.equal(sizer.limit, 32)
+  t.equal(seen(5_000, 1).worthSending, 1_000)
 })

@@ -153,22 +153,11 @@ t.test('when a batch returns, even a few pending plants are sent', async t => {
   t.strictSame(writer.ids, [[1, 2, 3], [4]])
 })
 
-t.test('full batches double in size while they are fast, up to 4,000 plants', async t => {
+t.test('a batch has at most 1,000 plants', async t => {
   const { writer, created } = sharedWrites()
   writer.respond = () => 'stored'
-  await created(numbers(12_000))
-  t.strictSame(writer.ids.map(ids => ids.length), [500, 1_000, 2_000, 4_000, 4_000, 500])
-})
-
-t.test('batches halve in size each time one is slow, down to 32 plants', async t => {
-  const { clock, writer, created, answered } = sharedWrites()
-  for (const expected of [500, 250, 125, 62, 32, 32]) {
-    await created(numbers(expected + 1), 20_000)
-    t.equal(writer.batches.at(-1)?.ids.length, expected)
-    await clock.pass(401)
-    await answered('stored')
-    await answered('stored')
-  }
+  await created(numbers(2_500))
+  t.strictSame(writer.ids.map(ids => ids.length), [1_000, 1_000, 500])
 })
 
 t.test('a batch has at most 4,000,000 characters of names and tags; a longer plant is sent alone', async t => {
