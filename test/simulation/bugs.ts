@@ -37,14 +37,14 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['a tag that is not stored', "texts.push(name, tag ?? '')", 'texts.push(name)']
   ],
   'stores/batching/retries.js': [
-    ['a missing retry of plants that failed on their own', "this.#sendLater({ kind: 'queued', creates })", 'undefined'],
+    ['a missing retry of plants that failed on their own', 'this.#later.set(timer, creates);', 'undefined'],
     ['a lost half of a batch after a split', 'this.#suspects.push(creates.slice(half))', 'undefined'],
     [
       'suspects that keep waiting after a write has succeeded, without a timer',
-      "for (const creates of this.#suspects.splice(0))\n            this.#ready.push({ kind: 'apart', creates });",
+      'this.#ready.push(...this.#suspects.splice(0));',
       ''
     ],
-    ['a close after which a retry is still sent', 'timer.clear();\n        this.#later.clear();', ';\n        this.#later.clear();'],
+    ['a close after which a retry is still sent', 'timer.clear();\n        this.#later.clear();', ';'],
     ['no pause between attempts', 'return backoff * (0.5 + this.#random() / 2)', 'return 0']
   ],
   'http/deadlines.js': [

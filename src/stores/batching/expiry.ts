@@ -24,15 +24,6 @@ export class Expiry {
     if (deadline < this.#watched) this.#arm(deadline, 1)
   }
 
-  /**
-   * Watches the deadline of a failed request. On a busy machine a timer may be late, so a request without time left is
-   * given up now.
-   */
-  watchFailed (deadline: number): void {
-    if (deadline <= this.#clock.now() + RESPONSE_TIME_MS) this.#expire()
-    else this.watch(deadline)
-  }
-
   stop (): void {
     this.#timer?.clear()
     this.#watched = Infinity

@@ -17,11 +17,3 @@ export interface PendingCreate {
 export function giveUp (create: PendingCreate, reason = 'the store was too busy to take it in time'): void {
   create.reject(create.failure ?? new PlantNotStored(reason))
 }
-
-export function latestDeadline (creates: readonly PendingCreate[]): number {
-  return creates.reduce((latest, { deadline }) => Math.max(latest, deadline), -Infinity)
-}
-
-export function earliestDeadline (creates: readonly PendingCreate[]): number {
-  return creates.reduce((earliest, { deadline }) => Math.min(earliest, deadline), Infinity)
-}

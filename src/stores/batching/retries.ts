@@ -1,17 +1,7 @@
 import type { Clock, Timer } from '../../clock.js'
-import { latestDeadline, type PendingCreate } from './pending-create.js'
+import type { PendingCreate } from './pending-create.js'
 
-/**
- * - `queued`: from the queue;
- * - `probe`: part of a batch that failed as a whole, sent to see whether the store works again;
- * - `apart`: part of a batch that failed as a whole although the store works.
- */
-type Kind = 'queued' | 'probe' | 'apart'
-
-export interface Batch {
-  readonly kind: Kind
-  readonly creates: readonly PendingCreate[]
-}
+type Batch = readonly PendingCreate[]
 
 // A failed attempt is repeated after 25 ms, 50, 100, … 1,000, each between half and all of it, so that processes do not
 // retry in step.
@@ -22,14 +12,6 @@ const PROBES_AT_ONCE = 4
 /** The number of remembered ids whose plants failed while others were stored. */
 const ISOLATED_IDS = 1_000
 
-/** The callbacks of `Retries`. */
-interface Sender {
-  /** Returns requests to the queue, where they may share a batch with others again. */
-  requeue (creates: readonly PendingCreate[]): void
-  /** Called when something can be sent. */
-  send (): void
-}
-
 /**
  * The failed create requests, until they are sent again.
  *
@@ -37,13 +19,15 @@ interface Sender {
  * write succeeds, and are then sent one by one, split again if they fail: all other plants are stored after a few
  * writes. While no write succeeds, as in an outage, only a few parts at a time are sent as probes, with back-off. A
  * plant that fails alone while others are stored is sent alone from then on, by its id.
+ *
+ * Plants that failed with a result of their own are sent again together, after a back-off of their own.
  */
 export class Retries {
   readonly #clock: Clock
   readonly #random: () => number
-  readonly #sender: Sender
+  readonly #send: () => void
   /** Parts of batches that failed as a whole, with no successful write since. */
-  #suspects: (readonly PendingCreate[])[] = []
+  #suspects: Batch[] = []
   /** Batches that can be sent now. */
   #ready: Batch[] = []
   /** Batches waiting for a back-off of their own. */
@@ -58,10 +42,11 @@ export class Retries {
   #timeLeft = Infinity
   #holdsBack = false
 
-  constructor (clock: Clock, random: () => number, sender: Sender) {
+  /** @param send called when something can be sent */
+  constructor (clock: Clock, random: () => number, send: () => void) {
     this.#clock = clock
     this.#random = random
-    this.#sender = sender
+    this.#send = send
   }
 
   /** Whether the queue is held back: two batches have failed, with no success since. */
@@ -81,7 +66,7 @@ export class Retries {
   /** Takes a request whose plant has failed alone before; leaves any other to the queue. */
   takesAlone (create: PendingCreate): boolean {
     if (this.#isolatedIds.size === 0 || !this.#isolatedIds.has(create.plant.id)) return false
-    this.#ready.push({ kind: 'apart', creates: [create] })
+    this.#ready.push([create])
     return true
   }
 
@@ -90,26 +75,36 @@ export class Retries {
     this.#isolatedIds.delete(plant.id)
   }
 
-  /** Reports requests that each failed by itself: they may return to the queue, but do not hold it up. */
-  failedThemselves (creates: readonly PendingCreate[]): void {
+  /** Reports requests that each failed by itself. */
+  failedThemselves (creates: Batch): void {
     for (const create of creates) create.failures++
-    this.#sendLater({ kind: 'queued', creates })
+    // A batch of retries stays together, so all its requests have failed as often.
+    const failures = creates[0]?.failures ?? 1
+    const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), LONGEST_BACKOFF_MS)
+    const timer = this.#clock.setTimeout(() => {
+      // Without the requests given up since.
+      this.#ready.push(this.#later.get(timer) ?? [])
+      this.#later.delete(timer)
+      this.#send()
+    }, this.#jittered(backoff))
+    this.#later.set(timer, creates)
   }
 
-  /** Reports a batch that failed as a whole; `creates` is empty if none of its plants may be retried. */
-  failedTogether ({ kind, creates }: Batch): void {
+  /**
+   * Reports a batch that failed as a whole.
+   * @param creates those of its plants that may be retried
+   */
+  failedTogether (creates: Batch, isRetry: boolean): void {
     const [first] = creates
     if (first === undefined) return
-    if (kind === 'apart' && creates.length === 1) {
-      first.failures++
+    if (isRetry && creates.length === 1 && !this.#failing) {
       this.#isolate(first.plant.id)
-      this.#sendLater({ kind, creates })
-      return
+      return this.failedThemselves(creates)
     }
     const half = Math.ceil(creates.length / 2)
     this.#suspects.push(creates.slice(0, half))
     if (half < creates.length) this.#suspects.push(creates.slice(half))
-    this.pauseAfter({ kind, creates })
+    this.pauseAfter(creates, isRetry)
   }
 
   /** Reports a successful write: the suspects are sent now. */
@@ -119,35 +114,32 @@ export class Retries {
     this.#backoff = FIRST_BACKOFF_MS
     this.#probeTimer?.clear()
     this.#probeTimer = undefined
-    for (const creates of this.#suspects.splice(0)) this.#ready.push({ kind: 'apart', creates })
+    this.#ready.push(...this.#suspects.splice(0))
   }
 
-  /** Reports a batch without a stored plant. The second in a row without a success holds the queue back. */
-  pauseAfter ({ kind, creates }: Batch): void {
-    if (kind === 'queued' && this.#failing) this.#holdsBack = true
+  /** Reports a batch without a stored plant. The second new one in a row without a success holds the queue back. */
+  pauseAfter (creates: Batch, isRetry: boolean): void {
+    if (!isRetry && this.#failing) this.#holdsBack = true
     this.#failing = true
-    this.#timeLeft = latestDeadline(creates) - this.#clock.now()
+    this.#timeLeft = Math.max(...creates.map(({ deadline }) => deadline)) - this.#clock.now()
     this.#startProbeTimer()
   }
 
   /** Keeps only the requests for which `waits` returns true. */
   filter (waits: (create: PendingCreate) => boolean): void {
     this.#suspects = this.#suspects.map(creates => creates.filter(waits)).filter(creates => creates.length > 0)
-    this.#ready = this.#ready.map(({ kind, creates }) => ({ kind, creates: creates.filter(waits) }))
-    for (const [timer, { kind, creates }] of this.#later) {
-      this.#later.set(timer, { kind, creates: creates.filter(waits) })
-    }
+    this.#ready = this.#ready.map(creates => creates.filter(waits))
+    for (const [timer, creates] of this.#later) this.#later.set(timer, creates.filter(waits))
   }
 
   /** Removes and returns all requests, and stops all timers. */
-  clear (): readonly PendingCreate[] {
-    const batches = [...this.#ready, ...this.#later.values()]
-    const creates = [...this.#suspects, ...batches.map(({ creates }) => creates)].flat()
+  clear (): Batch {
+    const creates = [...this.#suspects, ...this.#ready, ...this.#later.values()].flat()
     for (const timer of this.#later.keys()) timer.clear()
     this.#later.clear()
     this.#suspects = []
-    this.#ready = []
     this.recover()
+    this.#ready = []
     return creates
   }
 
@@ -155,20 +147,6 @@ export class Retries {
     this.#isolatedIds.add(id)
     const [oldest = id] = this.#isolatedIds
     if (this.#isolatedIds.size > ISOLATED_IDS) this.#isolatedIds.delete(oldest)
-  }
-
-  #sendLater (batch: Batch): void {
-    const failures = Math.max(...batch.creates.map(create => create.failures))
-    const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), LONGEST_BACKOFF_MS)
-    const timer = this.#clock.setTimeout(() => {
-      // The batch without the requests given up since.
-      const { kind, creates } = this.#later.get(timer) ?? batch
-      this.#later.delete(timer)
-      if (kind === 'queued') this.#sender.requeue(creates)
-      else this.#ready.push({ kind, creates })
-      this.#sender.send()
-    }, this.#jittered(backoff))
-    this.#later.set(timer, batch)
   }
 
   #startProbeTimer (): void {
@@ -182,9 +160,9 @@ export class Retries {
   readonly #probe = (): void => {
     this.#probeTimer = undefined
     this.#holdsBack = false
-    for (const creates of this.#suspects.splice(0, PROBES_AT_ONCE)) this.#ready.push({ kind: 'probe', creates })
+    this.#ready.push(...this.#suspects.splice(0, PROBES_AT_ONCE))
     if (this.#suspects.length > 0) this.#startProbeTimer()
-    this.#sender.send()
+    this.#send()
   }
 
   #jittered (backoff: number): number {

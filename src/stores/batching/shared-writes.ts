@@ -4,8 +4,8 @@ import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant }
 import { BatchSizer, LARGEST_BATCH } from './batch-sizer.js'
 import type { BatchWriter, CreateFailure, WriteResult } from './batch-writer.js'
 import { Expiry, RESPONSE_TIME_MS } from './expiry.js'
-import { earliestDeadline, giveUp, latestDeadline, type PendingCreate } from './pending-create.js'
-import { Retries, type Batch } from './retries.js'
+import { giveUp, type PendingCreate } from './pending-create.js'
+import { Retries } from './retries.js'
 
 // A MongoDB command holds 16 MiB and 100,000 documents; a plant costs the least far below both. A character takes 3
 // bytes at most (each half of a surrogate pair takes 2).
@@ -13,6 +13,12 @@ const BATCH_CHARACTERS = 4_000_000
 const LEAST_TRY_MS = RESPONSE_TIME_MS + 50
 /** The longest wait for batches in flight: one of them may hang, with a connection that was lost. */
 const LONGEST_WAIT_MS = 100
+
+interface Batch {
+  readonly creates: readonly PendingCreate[]
+  /** Whether it comes from `Retries`, not from the queue. */
+  readonly isRetry: boolean
+}
 
 /**
  * Lets pending create requests share one write, each with its own outcome.
@@ -32,10 +38,8 @@ export class SharedWrites {
   readonly #expiry: Expiry
   #queue: PendingCreate[] = []
   #inFlight = 0
-  /** The part of these batches that did not come from the queue. */
-  #apartInFlight = 0
   #plantsInFlight = 0
-  #apartWentLast = false
+  #retryWentLast = false
   #turn: object | undefined
   /** When the queue last sent a batch. */
   #sentAt = -Infinity
@@ -48,10 +52,7 @@ export class SharedWrites {
   constructor (writer: BatchWriter, clock: Clock, random: () => number) {
     this.#writer = writer
     this.#clock = clock
-    this.#retries = new Retries(clock, random, {
-      requeue: creates => { this.#queue = this.#queue.concat(creates) },
-      send: () => this.#send()
-    })
+    this.#retries = new Retries(clock, random, () => this.#send())
     this.#expiry = new Expiry(clock, waits => {
       this.#queue = this.#queue.filter(waits)
       this.#retries.filter(waits)
@@ -102,23 +103,23 @@ export class SharedWrites {
 
   /** Takes turns between the queue and the retries, so that neither delays the other. */
   #nextBatch (): Batch | undefined {
-    const retry = this.#apartInFlight < Math.max(this.#writer.maxInFlight / 2, 1) ? this.#retries.next : undefined
-    if (retry !== undefined && !(this.#apartWentLast && this.#queueIsReady())) {
-      this.#apartWentLast = true
+    const retry = this.#retries.next
+    if (retry !== undefined && !(this.#retryWentLast && this.#queueIsReady())) {
+      this.#retryWentLast = true
       this.#retries.takeNext()
-      return { kind: retry.kind, creates: this.#inTime(retry.creates) }
+      return { isRetry: true, creates: this.#inTime(retry) }
     }
     if (!this.#queueIsReady()) return undefined
-    this.#apartWentLast = false
+    this.#retryWentLast = false
     this.#gathered = 0
-    return { kind: 'queued', creates: this.#takeFromQueue() }
+    return { isRetry: false, creates: this.#takeFromQueue() }
   }
 
   #queueIsReady (): boolean {
     const count = this.#queue.length
     if (count === 0 || this.#retries.holdsBack) return false
     const enough = count >= this.#sizer.worthSending
-    if (this.#inFlight > this.#apartInFlight) return enough || this.#hasWaited()
+    if (this.#inFlight > 0) return enough || this.#hasWaited()
     if (this.#closing || enough || count <= this.#gathered) return true
     // Nothing is in flight, but the last turn brought some: wait for another turn.
     this.#gathered = count
@@ -161,19 +162,18 @@ export class SharedWrites {
   }
 
   async #write (batch: Batch): Promise<void> {
-    const { creates, kind } = batch
+    const { creates, isRetry } = batch
     const started = this.#clock.now()
     this.#inFlight++
-    if (kind === 'queued') this.#sentAt = started
-    else this.#apartInFlight++
+    if (!isRetry) this.#sentAt = started
     this.#plantsInFlight += creates.length
     this.#sizer.sent(this.#plantsInFlight + this.#queue.length, started)
     const message = publishStart(creates.length)
     const plants = creates.map(create => create.plant)
-    const results = await this.#writer.write(plants, latestDeadline(creates), earliestDeadline(creates))
+    const deadlines = creates.map(create => create.deadline)
+    const results = await this.#writer.write(plants, Math.max(...deadlines), Math.min(...deadlines))
     const duration = this.#clock.now() - started
     this.#inFlight--
-    if (kind !== 'queued') this.#apartInFlight--
     this.#plantsInFlight -= creates.length
 
     if (!(results instanceof Error)) this.#sizer.written(duration)
@@ -187,8 +187,7 @@ export class SharedWrites {
   }
 
   /** @returns the number of plants that will be sent again */
-  #settle (batch: Batch, results: readonly WriteResult[]): number {
-    const { creates } = batch
+  #settle ({ creates, isRetry }: Batch, results: readonly WriteResult[]): number {
     const again: PendingCreate[] = []
     creates.forEach((create, place) => {
       const result = results[place] ?? new PlantPerhapsStored('the store gave no result for it')
@@ -200,26 +199,28 @@ export class SharedWrites {
       }
     })
     if (again.length < creates.length) this.#retries.recover()
-    else this.#retries.pauseAfter(batch)
+    else this.#retries.pauseAfter(creates, isRetry)
     if (again.length > 0) this.#retries.failedThemselves(again)
-    this.#expiry.watchFailed(earliestDeadline(again))
     return again.length
   }
 
   /** @returns the number of plants that will be sent again */
-  #failed ({ kind, creates }: Batch, failure: CreateFailure): number {
+  #failed ({ creates, isRetry }: Batch, failure: CreateFailure): number {
     const again = creates.filter(create => this.#mayTryAgain(create, failure))
-    this.#retries.failedTogether({ kind, creates: again })
-    this.#expiry.watchFailed(earliestDeadline(again))
+    this.#retries.failedTogether(again, isRetry)
     return again.length
   }
 
   #mayTryAgain (create: PendingCreate, failure: CreateFailure): boolean {
     // Once an attempt has left the outcome open, no later failure can settle it.
     if (!(create.failure instanceof PlantPerhapsStored)) create.failure = failure
-    if (!this.#closing && !(failure instanceof PlantNotStored && failure.permanent)) return true
-    giveUp(create)
-    return false
+    const isPermanent = failure instanceof PlantNotStored && failure.permanent
+    if (this.#closing || isPermanent || create.deadline <= this.#clock.now() + RESPONSE_TIME_MS) {
+      giveUp(create)
+      return false
+    }
+    this.#expiry.watch(create.deadline)
+    return true
   }
 }
 

@@ -64,22 +64,16 @@ t.test('a plant that fails on its own is retried later, without delaying the oth
   t.equal(outcomes.get(2), 'stored')
 })
 
-t.test('plants of one batch that fail on their own wait as long as the one that has failed most often', async t => {
-  const { clock, writer, create, created, answered } = sharedWrites()
-  const respond = writer.respond = (ids: readonly number[]) => ids.map(id => id < 3 ? notStored() : 'stored')
-  create([1, 3])
+t.test('plants of one batch that fail on their own are retried together, each time after a longer pause', async t => {
+  const { clock, writer, create } = sharedWrites()
+  writer.respond = ids => ids.map(id => id < 3 ? notStored() : 'stored')
+  create([1, 2, 3])
   await clock.pass(25)
-  writer.respond = undefined
-  await created([4])
-  await created([2, 5])
-  await clock.pass(50)
-  t.strictSame(writer.ids, [[1, 3], [1], [4]])
-  writer.respond = respond
-  await answered('stored')
-  await clock.pass(99)
-  t.strictSame(writer.ids.slice(3), [[2, 5, 1]])
+  create([4])
+  await clock.pass(49)
+  t.strictSame(writer.ids, [[1, 2, 3], [1, 2], [4]])
   await clock.pass(1)
-  t.strictSame(writer.ids.slice(4), [[2, 1]])
+  t.strictSame(writer.ids.slice(3), [[1, 2]])
 })
 
 t.test('a plant that cannot have been stored rejects with PlantNotStored and the reason by its deadline', async t => {
@@ -253,23 +247,6 @@ t.test('new plants are also held back if plants fail one by one and none is stor
   await created([3])
   await created([4])
   t.strictSame(writer.ids, [[1, 2], [3]])
-})
-
-t.test('plants that can never be stored leave half of the writer to others', async t => {
-  const { clock, writer, outcomes, created, answered } = sharedWrites(4)
-  writer.respond = ids => ids.includes(100) ? 'stored' : notStored()
-  for (const id of numbers(6)) {
-    await created([id])
-    await created([100])
-  }
-  writer.respond = undefined
-  const before = writer.batches.length
-  await clock.pass(1_000)
-  t.equal(writer.batches.length - before, 2, 'half of what may be in flight')
-  await created([7])
-  t.strictSame(writer.ids.at(-1), [7])
-  await answered('stored')
-  t.equal(outcomes.get(7), 'stored')
 })
 
 t.test('a plant waiting for a retry is rejected shortly before its deadline, and is not sent again', async t => {
