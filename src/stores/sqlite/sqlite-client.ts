@@ -85,15 +85,15 @@ export class SqliteClient implements StoreWriter {
     while (this.#lastAnswer !== undefined) {
       // Otherwise a file that cannot be opened would cost a thread for each batch.
       const isRecent = this.#clock.now() - this.#exitedAt < REOPEN_INTERVAL_MS
-      if (request.kind === 'write' && isRecent && isPermanent(this.#lastAnswer)) return this.#lastAnswer
+      if (request.kind === 'write' && isRecent && this.#lastAnswer.permanent) return this.#lastAnswer
       await this.#exit
       this.#lastAnswer = undefined
     }
-    if (this.#closed) return failed('the store is closed', false)
+    if (this.#closed) return failed('the store is closed')
     try {
       this.#thread ??= this.#start()
     } catch (error) {
-      return failed(`no thread for the database could be started: ${messageOf(error)}`, false)
+      return failed(`no thread for the database could be started: ${messageOf(error)}`)
     }
     this.#thread.postMessage(request)
     return await new Promise(resolve => { this.#pending.push(resolve) })
@@ -116,9 +116,8 @@ export class SqliteClient implements StoreWriter {
         this.#thread = undefined
         // It is unknown what a thread was doing when it died. One that announced its exit did nothing more.
         const perhapsStored = this.#lastAnswer === undefined
-        const answer = this.#lastAnswer ?? failed(message, true)
-        const rest = answer.kind === 'failed' ? { ...answer, perhapsStored } : answer
-        for (const resolveRequest of this.#pending.splice(0)) resolveRequest(rest)
+        const answer = { ...this.#lastAnswer ?? failed(message), perhapsStored }
+        for (const resolveRequest of this.#pending.splice(0)) resolveRequest(answer)
         resolve()
       })
     })
@@ -126,16 +125,11 @@ export class SqliteClient implements StoreWriter {
   }
 }
 
-function failed (message: string, perhapsStored: boolean): FailedAnswer {
-  return { kind: 'failed', message, perhapsStored, permanent: false, ends: true }
+function failed (message: string): FailedAnswer {
+  return { kind: 'failed', message, perhapsStored: false, permanent: false, ends: true }
 }
 
-function isPermanent (answer: FailedAnswer): boolean {
-  return answer.kind === 'unusable' || answer.permanent
-}
-
-function failureOf (answer: FailedAnswer): CreateFailure {
-  const message = `SQLite: ${answer.message}`
-  if (answer.kind === 'failed' && answer.perhapsStored) return new PlantPerhapsStored(message)
-  return new PlantNotStored(message, { permanent: isPermanent(answer) })
+function failureOf ({ message, perhapsStored, permanent }: FailedAnswer): CreateFailure {
+  const reason = `SQLite: ${message}`
+  return perhapsStored ? new PlantPerhapsStored(reason) : new PlantNotStored(reason, { permanent })
 }

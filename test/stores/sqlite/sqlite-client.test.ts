@@ -7,7 +7,7 @@ import type { SqliteAnswer, SqliteRequest } from '../../../src/stores/sqlite/thr
 import { VirtualClock } from '../../support/virtual-clock.js'
 
 const DONE: SqliteAnswer = { kind: 'done', outcomes: null }
-const UNUSABLE: SqliteAnswer = { kind: 'unusable', message: 'not ours', ends: true }
+const UNUSABLE: SqliteAnswer = { kind: 'unusable', message: 'not ours', perhapsStored: false, permanent: true, ends: true }
 
 /** The answer of a thread that exits because of a fault. */
 function fault (options: { perhapsStored?: boolean, permanent?: boolean } = {}): SqliteAnswer {

@@ -43,7 +43,7 @@ function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnsw
     return { kind: 'done', outcomes: null }
   } catch (error) {
     const message = messageOf(error)
-    if (error instanceof StoreUnusable) return { kind: 'unusable', message, ends: true }
+    if (error instanceof StoreUnusable) return { kind: 'unusable', message, perhapsStored: false, permanent: true, ends: true }
     const { perhapsStored, permanent, reopen } = error instanceof SqliteFailure ? error : failureOf(error, false)
     return { kind: 'failed', message, perhapsStored, permanent, ends: (reopen || table === undefined) && closeTable() }
   }
