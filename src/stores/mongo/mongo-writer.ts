@@ -67,7 +67,6 @@ export class MongoWriter implements StoreWriter {
   /** Set if the client is the store's own, which the store connects and closes. */
   readonly #ownClient: MongoDriverClient | undefined
   readonly #clock: Clock
-  #connection: Promise<unknown> | undefined
   #isConnected = false
   /** Why the last attempt to connect failed. */
   #connectionError: unknown
@@ -108,16 +107,14 @@ export class MongoWriter implements StoreWriter {
   }
 
   /**
-   * Connects, once for all concurrent callers. The driver would connect by itself, but only once: after a failed first
-   * connection, it always throws "Topology is closed".
+   * Connects; the driver does so once for all concurrent callers. It would also connect by itself, but only once: after
+   * a failed first connection, it always throws "Topology is closed".
    */
   async #connect (): Promise<void> {
-    this.#connection ??= this.#ownClient?.connect()
     try {
-      await this.#connection
+      await this.#ownClient?.connect()
       this.#isConnected = true
     } catch (error) {
-      this.#connection = undefined
       this.#connectionError = error
       throw error
     }
