@@ -52,10 +52,7 @@ export function openDatabase (
     database.exec(SETTINGS)
     // After a failed sync the log may not be on disk, and no later sync would report it.
     if (wasOpen) database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    database.exec('BEGIN IMMEDIATE')
-    // Another process may have created it since.
-    checkFormat(database, path, wasOpen)
-    database.exec(`${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
+    database.exec(`BEGIN IMMEDIATE; ${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
     return database
   } catch (error) {
     database?.close()

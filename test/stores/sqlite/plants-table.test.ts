@@ -334,21 +334,6 @@ t.test('a fault that retrying cannot fix makes the file unusable; any other faul
   }
 })
 
-t.test('a file to which another program adds its table while it is opened is refused, unchanged and closed', async t => {
-  const path = join(t.testdir(), 'plants.db')
-  const connections: { isOpen: boolean }[] = []
-  class LateDatabase extends DatabaseSync {
-    override exec (sql: string): void {
-      if (sql === 'BEGIN IMMEDIATE') execute(path, 'CREATE TABLE songs(title TEXT)')
-      super.exec(sql)
-      connections.push(this)
-    }
-  }
-  t.throws(() => SqlitePlantsTable.open(LateDatabase, path), { name: StoreUnusable.name, message: /another program/ })
-  t.strictSame(connections.filter(({ isOpen }) => isOpen), [])
-  t.equal(first(path, 'SELECT count(*) FROM sqlite_schema'), 1)
-})
-
 t.test('a file that is replaced during the opening is reported, and closed', async t => {
   const path = join(t.testdir(), 'plants.db')
   openDatabase(DatabaseSync, path).close()
