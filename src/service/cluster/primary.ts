@@ -11,11 +11,15 @@ import type { MetricsData } from '../metrics/process-metrics.js'
 import type { RunningService } from '../service.js'
 import { HEARTBEAT_INTERVAL_MS, STORE_CHANNEL, type FromWorker, type ToWorker } from './messages.js'
 import { servePlantStore } from './remote-plant-store.js'
-import { restartSchedule } from './restart-schedule.js'
 import type { WorkersMetrics } from './workers-metrics.js'
 
 /** Heartbeats in a row: 15 s, longer than a healthy worker blocks its event loop. */
 const MOST_MISSED = 15
+/** A worker that has served for this long did not fail at startup. */
+const SETTLED_MS = 1_000
+/** Milliseconds until a worker is replaced, doubled after each one that failed at startup. */
+const FIRST_RESTART_MS = 100
+const LONGEST_RESTART_MS = 1_000
 
 /**
  * Runs the service in WORKERS processes that share the port. This process reads the configuration and the files, and
@@ -45,6 +49,8 @@ interface Slot {
   /** On the clock of `performance.now()`; undefined until the worker is ready. */
   readyAt: number | undefined
   missedHeartbeats: number
+  /** Milliseconds until the worker is replaced if it exits now. */
+  restartMs: number
   /** Where the worker is in its shutdown. */
   port: 'open' | (FromWorker & { kind: 'portClosed' | 'disconnectable' })['kind']
 }
@@ -53,7 +59,6 @@ class Workers implements RunningService {
   address = ''
   readonly #log: FastifyBaseLogger
   readonly #slots: readonly Slot[]
-  readonly #restarts = restartSchedule<Slot>(slot => { this.#restart(slot) })
   readonly #metrics: WorkersMetrics | undefined
   /** Where this process stores the plants of all workers. */
   readonly #store: PlantStore | undefined
@@ -68,7 +73,9 @@ class Workers implements RunningService {
     this.#store = store
     this.#configuration = configuration
     this.#log = log
-    this.#slots = Array.from({ length: configuration.WORKERS }, () => ({ worker: undefined, readyAt: undefined, missedHeartbeats: 0, port: 'open' }))
+    this.#slots = Array.from({ length: configuration.WORKERS }, () => (
+      { worker: undefined, readyAt: undefined, missedHeartbeats: 0, port: 'open', restartMs: FIRST_RESTART_MS }
+    ))
     // Each worker accepts connections from the kernel itself. With Node's default, SCHED_RR, the primary accepts them
     // and hands them over by message: a connection on its way to a worker that dies is neither answered nor closed.
     cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -140,7 +147,9 @@ class Workers implements RunningService {
         this.#metrics?.exited(worker)
         reject(new WorkerUnusable(failure ?? `a worker exited (${reason}) before it was ready`))
         if (this.#isShuttingDown) this.#disconnectLast()
-        else if (readyAt !== undefined) this.#replace(slot, 'a worker exited', { worker: worker.process.pid, reason }, performance.now() - readyAt)
+        if (readyAt === undefined) return
+        if (performance.now() - readyAt >= SETTLED_MS) slot.restartMs = FIRST_RESTART_MS
+        this.#replace(slot, 'a worker exited', { worker: worker.process.pid, reason })
       }
       worker.on('message', (message: FromWorker) => {
         if (message.kind === 'heartbeat') {
@@ -177,13 +186,15 @@ class Workers implements RunningService {
     })
   }
 
-  #replace (slot: Slot, event: string, details: object, servedMs = 0): void {
+  #replace (slot: Slot, event: string, details: object): void {
     if (this.#isShuttingDown) return
-    const delayMs = this.#restarts.replace(slot, servedMs, this.#workers().length)
-    this.#log.error(details, `${event}; another starts in ${delayMs} ms`)
+    this.#log.error(details, `${event}; another starts in ${slot.restartMs} ms`)
+    setTimeout(() => { this.#restart(slot) }, slot.restartMs)
+    slot.restartMs = Math.min(slot.restartMs * 2, LONGEST_RESTART_MS)
   }
 
   #restart (slot: Slot): void {
+    if (this.#isShuttingDown) return
     this.#metrics?.countRestart()
     this.#fork(slot).then(
       () => { this.#log.info({ worker: slot.worker?.process.pid }, 'a worker was replaced') },
@@ -206,7 +217,6 @@ class Workers implements RunningService {
 
   #stopRestarts (): void {
     this.#isShuttingDown = true
-    this.#restarts.stop()
   }
 
   /**
