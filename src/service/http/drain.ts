@@ -9,9 +9,8 @@ import { closeConnections, pendingResponses } from './connections.js'
 const NOTICE_MS = 300
 /** The longest time for which requests are held, in milliseconds. */
 const LONGEST_HOLD_MS = 1_500
-/** Milliseconds without a new connection after which none is expected; longer on a machine whose timers are late. */
-const QUIET_MS = 15
-const LATENESS_FACTOR = 4
+/** Milliseconds without a new connection after which none is expected. */
+const QUIET_MS = 50
 /** Milliseconds to wait for connections that send nothing. */
 const IDLE_TIMEOUT_MS = 1_000
 
@@ -43,7 +42,12 @@ export async function drain (servers: readonly Server[], sharedPort?: SharedPort
   await sleep(NOTICE_MS)
   if (sharedPort === undefined || await sharedPort.closesLast(servers)) {
     gate.hold()
-    await quiet(gate)
+    const holdUntil = performance.now() + LONGEST_HOLD_MS
+    do {
+      await sleep(QUIET_MS / 10)
+      // Between the timer and here, the event loop polled once for new connections.
+      await turn()
+    } while (!gate.isQuiet() && performance.now() < holdUntil)
   }
   const closed = Promise.all(servers.map(server => new Promise(resolve => {
     NetServer.prototype.close.call(server, resolve)
@@ -54,21 +58,7 @@ export async function drain (servers: readonly Server[], sharedPort?: SharedPort
     // A request that arrived while the process waited for the processor is read only now.
     await turn()
     // Connections still open have no request pending, or never sent one.
-    if (gate.isQuiet(QUIET_MS)) servers.forEach(closeConnections)
-  }
-}
-
-async function quiet (gate: Gate): Promise<void> {
-  const start = performance.now()
-  let quietMs = QUIET_MS
-  for (let now = start, last = start; now - start < LONGEST_HOLD_MS; last = now) {
-    await sleep(QUIET_MS / 3)
-    // Between the timer and here, the event loop polled once for new connections.
-    await turn()
-    now = performance.now()
-    // If this process has to wait for the processor, so do clients.
-    quietMs = Math.max(quietMs, (now - last - QUIET_MS / 3) * LATENESS_FACTOR)
-    if (gate.isQuiet(quietMs)) return
+    if (gate.isQuiet()) servers.forEach(closeConnections)
   }
 }
 
@@ -116,11 +106,11 @@ class Gate {
     held?.forEach(pass => { pass() })
   }
 
-  /** Whether no request is pending except the held ones, and none arrived for this many milliseconds. */
-  isQuiet (ms: number): boolean {
+  /** Whether no request is pending except the held ones, and none is expected. */
+  isQuiet (): boolean {
     // Not counted by events: requests may have come before the gate, and Node emits none for a pipelined request whose
     // client disconnects before its turn.
-    return performance.now() - this.#lastArrival > ms &&
+    return performance.now() - this.#lastArrival > QUIET_MS &&
       this.#servers.flatMap(pendingResponses).every(response => this.#held?.has(response))
   }
 }
