@@ -9,10 +9,11 @@ import { WorkerUnusable } from '../format-error.js'
 import { isSocketPath } from '../http/unix-socket.js'
 import type { MetricsData } from '../metrics/process-metrics.js'
 import type { RunningService } from '../service.js'
-import { HEARTBEAT_INTERVAL_MS, STORE_CHANNEL, type FromWorker, type ToWorker } from './messages.js'
+import { STORE_CHANNEL, type FromWorker, type ToWorker } from './messages.js'
 import { servePlantStore } from './remote-plant-store.js'
 import type { WorkersMetrics } from './workers-metrics.js'
 
+const HEARTBEAT_INTERVAL_MS = 1_000
 /** Heartbeats in a row: 15 s, longer than a healthy worker blocks its event loop. */
 const MOST_MISSED = 15
 /** A worker that has served for this long did not fail at startup. */
@@ -51,8 +52,8 @@ interface Slot {
   missedHeartbeats: number
   /** Milliseconds until the worker is replaced if it exits now. */
   restartMs: number
-  /** Where the worker is in its shutdown. */
-  port: 'open' | (FromWorker & { kind: 'portClosed' | 'disconnectable' })['kind']
+  /** Resolves when the worker no longer listens. */
+  portClosed: Promise<void> | undefined
 }
 
 class Workers implements RunningService {
@@ -64,9 +65,6 @@ class Workers implements RunningService {
   readonly #store: PlantStore | undefined
   #configuration: Configuration
   #isShuttingDown = false
-  /** The last worker to listen, chosen at shutdown. */
-  #last: Worker | undefined
-  #uncleanExits = 0
 
   constructor (configuration: Configuration, log: FastifyBaseLogger, metrics?: WorkersMetrics, store?: PlantStore) {
     this.#metrics = metrics
@@ -74,7 +72,7 @@ class Workers implements RunningService {
     this.#configuration = configuration
     this.#log = log
     this.#slots = Array.from({ length: configuration.WORKERS }, () => (
-      { worker: undefined, readyAt: undefined, missedHeartbeats: 0, port: 'open', restartMs: FIRST_RESTART_MS }
+      { worker: undefined, readyAt: undefined, missedHeartbeats: 0, restartMs: FIRST_RESTART_MS, portClosed: undefined }
     ))
     // Each worker accepts connections from the kernel itself. With Node's default, SCHED_RR, the primary accepts them
     // and hands them over by message: a connection on its way to a worker that dies is neither answered nor closed.
@@ -86,7 +84,7 @@ class Workers implements RunningService {
       // The last one is STORE_CHANNEL.
       stdio: ['inherit', 'inherit', 'inherit', 'ipc', store === undefined ? 'ignore' : 'pipe']
     })
-    setInterval(() => { this.#killUnresponsive() }, HEARTBEAT_INTERVAL_MS).unref()
+    setInterval(() => { this.#poll() }, HEARTBEAT_INTERVAL_MS).unref()
   }
 
   async start (): Promise<void> {
@@ -96,7 +94,7 @@ class Workers implements RunningService {
     } catch (error) {
       // In a shutdown, the workers that are starting exit, and the others finish their requests.
       if (this.#isShuttingDown) return
-      this.#stopRestarts()
+      this.#isShuttingDown = true
       this.kill()
       throw error
     }
@@ -108,12 +106,13 @@ class Workers implements RunningService {
   }
 
   async shutdown (): Promise<void> {
-    this.#stopRestarts()
-    const exits = this.#workers().map(worker => once(worker, 'exit'))
-    for (const slot of this.#slots) this.#sendShutdown(slot)
-    await Promise.all(exits)
+    this.#isShuttingDown = true
+    const exits = Promise.all(this.#slots.map(async slot => exitsCleanly(slot)))
+    const last = this.#slots.find(({ readyAt }) => readyAt !== undefined)
+    for (const slot of this.#slots) if (slot.worker !== undefined) send(slot.worker, { kind: 'shutdown', isLast: slot === last })
+    const unclean = (await exits).filter(isClean => !isClean).length
     await this.#store?.close?.()
-    if (this.#uncleanExits > 0) throw new Error(`${this.#uncleanExits} workers did not shut down cleanly`)
+    if (unclean > 0) throw new Error(`${unclean} workers did not shut down cleanly`)
   }
 
   kill (): void {
@@ -136,7 +135,7 @@ class Workers implements RunningService {
     const worker = cluster.fork()
     slot.worker = worker
     slot.missedHeartbeats = 0
-    slot.port = 'open'
+    slot.portClosed = closesPort(worker)
     let failure: string | undefined
 
     return new Promise((resolve, reject) => {
@@ -146,43 +145,31 @@ class Workers implements RunningService {
         slot.readyAt = undefined
         this.#metrics?.exited(worker)
         reject(new WorkerUnusable(failure ?? `a worker exited (${reason}) before it was ready`))
-        if (this.#isShuttingDown) this.#disconnectLast()
         if (readyAt === undefined) return
         if (performance.now() - readyAt >= SETTLED_MS) slot.restartMs = FIRST_RESTART_MS
         this.#replace(slot, 'a worker exited', { worker: worker.process.pid, reason })
       }
       worker.on('message', (message: FromWorker) => {
-        if (message.kind === 'heartbeat') {
+        if (message.kind === 'report') {
           slot.missedHeartbeats = 0
           this.#metrics?.receive(worker, message)
         } else if (message.kind === 'online') {
           // Messages sent earlier are lost.
-          if (this.#isShuttingDown) this.#sendShutdown(slot)
+          if (this.#isShuttingDown) send(worker, { kind: 'shutdown', isLast: false })
           else this.#sendStart(worker)
         } else if (message.kind === 'ready') {
           slot.readyAt = performance.now()
-          // It was ready before the message of the shutdown reached it, so it may have to be the last one.
-          if (this.#isShuttingDown) this.#sendShutdown(slot)
           resolve(message.address)
-        } else if (message.kind === 'unusable') {
-          failure = message.message
-        } else if (message.kind === 'metrics') {
-          this.#metrics?.receive(worker, message)
-        } else {
-          slot.port = message.kind
-          if (this.#isShuttingDown) this.#disconnectLast()
-        }
+        } else if (message.kind === 'disconnectable') {
+          this.#disconnect(slot)
+        } else if (message.kind === 'unusable') failure = message.message
       })
       worker.on('error', error => {
         reject(error)
         // If the process could not be started (EAGAIN), no 'exit' follows.
         if (worker.process.pid === undefined) exited(error.message)
       })
-      worker.on('exit', (code, signal) => {
-        // A worker that is not ready has no requests.
-        if (this.#isShuttingDown && slot.readyAt !== undefined && code !== 0) this.#uncleanExits++
-        exited(signal ?? `code ${code}`)
-      })
+      worker.on('exit', (code, signal) => { exited(signal ?? `code ${code}`) })
     })
   }
 
@@ -209,39 +196,44 @@ class Workers implements RunningService {
     send(worker, { kind: 'start', configuration: this.#configuration })
   }
 
-  #sendShutdown ({ worker, readyAt }: Slot): void {
-    if (worker === undefined) return
-    if (readyAt !== undefined) this.#last ??= worker
-    send(worker, { kind: 'shutdown', isLast: worker === this.#last })
-  }
-
-  #stopRestarts (): void {
-    this.#isShuttingDown = true
-  }
-
-  /**
-   * Missed heartbeats are counted, not measured by a clock: while the machine sleeps or the container is paused,
-   * nothing is counted either, so no worker is blamed afterwards.
-   */
-  #killUnresponsive (): void {
-    for (const slot of this.#slots) {
-      if (slot.worker === undefined || ++slot.missedHeartbeats !== MOST_MISSED + 1) continue
-      const { worker } = slot
-      this.#log.error({ worker: worker.process.pid }, 'a worker does not respond: it is killed')
-      worker.process.kill('SIGKILL')
-    }
-  }
-
   /**
    * Once the other workers no longer listen, closes this process's own handle of the port. From then on only the last
    * worker holds it, and can choose when to close it.
    */
-  #disconnectLast (): void {
-    const last = this.#slots.find(({ port }) => port === 'disconnectable')
-    if (last === undefined || this.#slots.some(slot => slot !== last && slot.worker !== undefined && slot.port !== 'portClosed')) return
-    last.port = 'portClosed'
+  async #disconnect (last: Slot): Promise<void> {
+    await Promise.all(this.#slots.map(slot => slot !== last && slot.portClosed))
     last.worker?.disconnect()
   }
+
+  /**
+   * Sends heartbeats, and kills workers that do not respond. Missed heartbeats are counted, not measured by a clock:
+   * while the machine sleeps or the container is paused, nothing is counted either, so no worker is blamed afterwards.
+   */
+  #poll (): void {
+    for (const slot of this.#slots) {
+      const { worker } = slot
+      if (worker === undefined) continue
+      send(worker, { kind: 'poll' })
+      if (++slot.missedHeartbeats !== MOST_MISSED + 1) continue
+      this.#log.error({ worker: worker.process.pid }, 'a worker does not respond: it is killed')
+      worker.process.kill('SIGKILL')
+    }
+  }
+}
+
+/** Resolves when a worker no longer listens. */
+async function closesPort (worker: Worker): Promise<void> {
+  await new Promise<void>(resolve => {
+    worker.on('message', ({ kind }: FromWorker) => { if (kind === 'portClosed') resolve() })
+    worker.on('exit', () => resolve())
+  })
+}
+
+/** Waits until a worker exits. One that is not ready has no requests. */
+async function exitsCleanly ({ worker, readyAt }: Slot): Promise<boolean> {
+  if (worker === undefined) return true
+  const [code] = await once(worker, 'exit')
+  return code === 0 || readyAt === undefined
 }
 
 function send (worker: Worker, message: ToWorker): void {

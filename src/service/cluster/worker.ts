@@ -9,7 +9,7 @@ import { shutdownTimeoutMs } from '../http/drain.js'
 import { createLogger } from '../logging/logger.js'
 import type { ServiceMetrics } from '../metrics/service-metrics.js'
 import { createMetrics, startService, type RunningService } from '../service.js'
-import { HEARTBEAT_INTERVAL_MS, STORE_CHANNEL, type FromWorker, type ToWorker } from './messages.js'
+import { STORE_CHANNEL, type FromWorker, type ToWorker } from './messages.js'
 import { RemotePlantStore } from './remote-plant-store.js'
 
 /** Milliseconds after which the last worker stops waiting for another one that is stuck. */
@@ -47,7 +47,7 @@ export function runWorker (): void {
         shutdown = () => {}
         if (err) log.fatal({ err }, 'shutting down after an uncaught error')
         await running?.shutdown()
-        await reportCounters()
+        await send({ kind: 'report', metrics: await metrics?.counters() ?? [] })
       }
     )
     shutdown = close
@@ -62,10 +62,6 @@ export function runWorker (): void {
     return true
   }
 
-  async function reportCounters (): Promise<void> {
-    await report(async () => ({ kind: 'heartbeat', counters: await metrics?.counters() ?? [] }))
-  }
-
   process.on('message', async (message: ToWorker) => {
     if (message.kind === 'start') await start(message.configuration)
     else if (message.kind === 'reload') {
@@ -74,20 +70,17 @@ export function runWorker (): void {
     } else if (message.kind === 'shutdown') {
       isLast = message.isLast
       shutdown()
-    } else report(async () => ({ kind: 'metrics', requestId: message.requestId, data: await metrics?.data() ?? [] }))
+    } else {
+      const { requestId } = message
+      const values = requestId === undefined ? metrics?.counters() : metrics?.data()
+      send({ kind: 'report', requestId, metrics: await values ?? [] })
+    }
   })
   // A terminal and some supervisors signal all processes at once, and the primary sends its message too: only the first
   // of them counts.
   for (const signal of SIGNALS) process.on(signal, () => { shutdown() })
   // The channel is broken: the primary has exited.
   cluster.worker?.on('error', () => process.exit(1))
-  // A suspended primary reads nothing: no more than one heartbeat is left in the pipe.
-  let isSending = false
-  setInterval(() => {
-    if (isSending) return
-    isSending = true
-    reportCounters().then(() => { isSending = false })
-  }, HEARTBEAT_INTERVAL_MS).unref()
   send({ kind: 'online' })
 }
 
@@ -116,12 +109,4 @@ async function send (message: FromWorker): Promise<void> {
       process.send?.(message, undefined, undefined, resolve)
     })
   }
-}
-
-let reported: Promise<void> = Promise.resolve()
-
-/** Sends reports one after the other, so that older values never replace newer ones. */
-async function report (message: () => Promise<FromWorker>): Promise<void> {
-  reported = reported.then(async () => send(await message()))
-  await reported
 }

@@ -6,14 +6,10 @@ import type { FromWorker, ToWorker } from './messages.js'
 /** Milliseconds after which the last known values stand in for a worker that is too busy to respond. */
 const RESPONSE_TIMEOUT_MS = 1_000
 
-interface Report {
-  counters: MetricsData
-  gauges: MetricsData
-}
-
 /** The metrics of this process and of all workers. The counters of a worker are kept after it has exited. */
 export class WorkersMetrics extends ProcessMetrics {
-  readonly #reports = new Map<Worker, Report>()
+  /** The last values of each metric, by its name. */
+  readonly #reports = new Map<Worker, Map<string, MetricsData[number]>>()
   readonly #responses = new Map<number, () => void>()
   readonly #workers = new Gauge({ name: 'plant_store_workers', help: 'Processes that share the port', registers: [this.registry] })
   readonly #restarts = new Counter({
@@ -22,26 +18,23 @@ export class WorkersMetrics extends ProcessMetrics {
     registers: [this.registry]
   })
 
-  #exited: MetricsData[] = []
+  /** The sums of all workers that have exited. */
+  #exited: Promise<MetricsData> = Promise.resolve([])
   #lastRequestId = 0
 
   /** Requests the metrics of all workers. */
   async collect (workers: readonly Worker[]): Promise<MetricsData[]> {
     this.#workers.set(workers.length)
     await Promise.all(workers.map(async worker => this.#request(worker)))
-    const reports = [...this.#reports.values()].flatMap(({ counters, gauges }) => [counters, gauges])
-    return [...reports, ...this.#exited, await this.data()]
+    const reports = [...this.#reports.values()].map(report => [...report.values()])
+    return [...reports, await this.#exited, await this.data()]
   }
 
-  receive (worker: Worker, message: FromWorker & { kind: 'metrics' | 'heartbeat' }): void {
-    if (message.kind === 'heartbeat') {
-      const { gauges = [] } = this.#reports.get(worker) ?? {}
-      this.#reports.set(worker, { counters: message.counters, gauges })
-      return
-    }
-    const { data, requestId } = message
-    this.#reports.set(worker, { counters: data.filter(isCounter), gauges: data.filter(metric => !isCounter(metric)) })
-    this.#responses.get(requestId)?.()
+  receive (worker: Worker, { requestId, metrics }: FromWorker & { kind: 'report' }): void {
+    const report = this.#reports.get(worker) ?? new Map()
+    for (const metric of metrics) report.set(metric.name, metric)
+    this.#reports.set(worker, report)
+    if (requestId !== undefined) this.#responses.get(requestId)?.()
   }
 
   countRestart (): void {
@@ -50,18 +43,11 @@ export class WorkersMetrics extends ProcessMetrics {
 
   /** Adds the counters of a worker to the sum of all that have exited. */
   exited (worker: Worker): void {
-    const { counters = [] } = this.#reports.get(worker) ?? {}
+    const report = this.#reports.get(worker)
+    if (report === undefined) return
     this.#reports.delete(worker)
-    this.#exited = [...this.#exited, counters]
-    this.#sumExited()
-  }
-
-  async #sumExited (): Promise<void> {
-    const summed = this.#exited
-    if (summed.length < 2) return
-    const sum = await aggregate(summed).getMetricsAsJSON()
-    // Another worker may have exited since.
-    if (summed === this.#exited) this.#exited = [sum]
+    const counters = [...report.values()].filter(isCounter)
+    this.#exited = this.#exited.then(async sum => aggregate([sum, counters]).getMetricsAsJSON())
   }
 
   async #request (worker: Worker): Promise<void> {
@@ -72,7 +58,7 @@ export class WorkersMetrics extends ProcessMetrics {
         clearTimeout(timer)
         resolve()
       })
-      if (worker.isConnected()) worker.send({ kind: 'metrics', requestId } satisfies ToWorker, () => {})
+      if (worker.isConnected()) worker.send({ kind: 'poll', requestId } satisfies ToWorker, () => {})
     })
     this.#responses.delete(requestId)
   }

@@ -81,8 +81,9 @@ export class ServiceMetrics extends ProcessMetrics {
       labelNames: ['method', 'route', 'status_code'],
       registers: [this.registry],
       async collect () {
+        const { values } = await requests.get()
         total.reset()
-        for (const { metricName, labels, value } of (await requests.get()).values) {
+        for (const { metricName, labels, value } of values) {
           if (metricName === 'http_request_duration_seconds_count') total.inc(labels, value)
         }
       }
