@@ -13,7 +13,6 @@ import { changeCertificate } from './http/http-server.js'
 import { isSocketPath } from './http/unix-socket.js'
 import { logConditions } from './logging/condition-log.js'
 import type { MetricsData } from './metrics/process-metrics.js'
-import type { ServiceMetrics } from './metrics/service-metrics.js'
 
 export interface ServiceOptions {
   /** Opened and closed by the service. */
@@ -21,7 +20,6 @@ export interface ServiceOptions {
   /** The configuration, in which access tokens are set. */
   configuration: Configuration
   log: FastifyBaseLogger
-  metrics?: ServiceMetrics | undefined
   /** Set if other processes share the port. */
   sharedPort?: SharedPort
 }
@@ -34,17 +32,22 @@ export interface RunningService {
   reload (credentials: Credentials): void
   /** Responds to the requests already received; resolves once the service has stopped. */
   shutdown (): Promise<void>
-  /** Stops at once, with requests pending. */
-  kill (): void
   /** The metrics of each process. */
   metrics (): Promise<MetricsData[]>
 }
 
+/** A service that runs in this process. */
+export interface LocalService extends RunningService {
+  /** The metrics that must not be lost if the process is killed. */
+  counters (): Promise<MetricsData>
+}
+
 /** Runs the service in this process; throws a StoreUnusable if the store cannot be opened. */
 export async function startService (
-  { configuration, store, log, metrics, sharedPort }: ServiceOptions
-): Promise<RunningService> {
-  const { HOST, PORT, ACCESS_TOKENS = [], tls } = configuration
+  { configuration, store, log, sharedPort }: ServiceOptions
+): Promise<LocalService> {
+  const { HOST, PORT, ACCESS_TOKENS = [], METRICS_PORT, tls } = configuration
+  const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics/service-metrics.js')).ServiceMetrics()
   // Fastify is loaded while the store opens.
   const [{ createApp }] = await Promise.all([import('./app.js'), openStore(store)])
   const health = new Health(store, new EventLoopLag())
@@ -75,16 +78,13 @@ export async function startService (
       await app.close()
       await store.close?.()
     },
-    kill () {},
     async metrics () {
       return metrics === undefined ? [] : [await metrics.data()]
+    },
+    async counters () {
+      return await metrics?.counters() ?? []
     }
   }
-}
-
-/** Loads the metrics module and makes the metrics of this process if METRICS_PORT is set. */
-export async function createMetrics ({ METRICS_PORT }: Configuration): Promise<ServiceMetrics | undefined> {
-  return METRICS_PORT === undefined ? undefined : new (await import('./metrics/service-metrics.js')).ServiceMetrics()
 }
 
 function addressOf (address: AddressInfo | string | null, scheme: string): string {

@@ -84,6 +84,10 @@ class Workers implements RunningService {
       // The last one is STORE_CHANNEL.
       stdio: ['inherit', 'inherit', 'inherit', 'ipc', store === undefined ? 'ignore' : 'pipe']
     })
+    // After a second signal, a timeout or a failed startup, workers are left.
+    process.on('exit', () => {
+      for (const worker of this.#workers()) worker.process.kill('SIGKILL')
+    })
     setInterval(() => { this.#poll() }, HEARTBEAT_INTERVAL_MS).unref()
   }
 
@@ -93,10 +97,7 @@ class Workers implements RunningService {
       this.address = address
     } catch (error) {
       // In a shutdown, the workers that are starting exit, and the others finish their requests.
-      if (this.#isShuttingDown) return
-      this.#isShuttingDown = true
-      this.kill()
-      throw error
+      if (!this.#isShuttingDown) throw error
     }
   }
 
@@ -113,10 +114,6 @@ class Workers implements RunningService {
     const unclean = (await exits).filter(isClean => !isClean).length
     await this.#store?.close?.()
     if (unclean > 0) throw new Error(`${unclean} workers did not shut down cleanly`)
-  }
-
-  kill (): void {
-    for (const worker of this.#workers()) worker.process.kill('SIGKILL')
   }
 
   async metrics (): Promise<MetricsData[]> {

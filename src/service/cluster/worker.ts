@@ -7,8 +7,7 @@ import { createStore, hasOneWriter } from '../create-store.js'
 import { formatError } from '../format-error.js'
 import { shutdownTimeoutMs } from '../http/drain.js'
 import { createLogger } from '../logging/logger.js'
-import type { ServiceMetrics } from '../metrics/service-metrics.js'
-import { createMetrics, startService, type RunningService } from '../service.js'
+import { startService, type LocalService } from '../service.js'
 import { STORE_CHANNEL, type FromWorker, type ToWorker } from './messages.js'
 import { RemotePlantStore } from './remote-plant-store.js'
 
@@ -20,21 +19,19 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGUSR2'] as const
 
 /** Runs the service as one of the processes that share the port, controlled by the primary process. */
 export function runWorker (): void {
-  let running: RunningService | undefined
+  let running: LocalService | undefined
   /** Reloaded during startup. */
   let reloaded: Credentials | undefined
-  let metrics: ServiceMetrics | undefined
   let shutdown = (): void => process.exit(0)
   let isLast = false
 
   async function start (configuration: Configuration): Promise<void> {
     const log = await createLogger(configuration, process.stdout)
-    metrics = await createMetrics(configuration)
     try {
       const store = hasOneWriter(configuration)
         ? new RemotePlantStore(new Socket({ fd: STORE_CHANNEL }))
         : await createStore(configuration)
-      running = await startService({ configuration, store, log, metrics, sharedPort: { closesLast, closed: () => { send({ kind: 'portClosed' }) } } })
+      running = await startService({ configuration, store, log, sharedPort: { closesLast, closed: () => { send({ kind: 'portClosed' }) } } })
       if (reloaded !== undefined) running.reload(reloaded)
     } catch (error) {
       await send({ kind: 'unusable', message: formatError(error) })
@@ -47,7 +44,7 @@ export function runWorker (): void {
         shutdown = () => {}
         if (err) log.fatal({ err }, 'shutting down after an uncaught error')
         await running?.shutdown()
-        await send({ kind: 'report', metrics: await metrics?.counters() ?? [] })
+        await send({ kind: 'report', metrics: await running?.counters() ?? [] })
       }
     )
     shutdown = close
@@ -72,8 +69,8 @@ export function runWorker (): void {
       shutdown()
     } else {
       const { requestId } = message
-      const values = requestId === undefined ? metrics?.counters() : metrics?.data()
-      send({ kind: 'report', requestId, metrics: await values ?? [] })
+      const metrics = requestId === undefined ? await running?.counters() : (await running?.metrics())?.flat()
+      send({ kind: 'report', requestId, metrics: metrics ?? [] })
     }
   })
   // A terminal and some supervisors signal all processes at once, and the primary sends its message too: only the first

@@ -8,27 +8,26 @@ const HINT = 'replace the files of TLS_CERT_FILE and TLS_KEY_FILE, then send SIG
 
 /**
  * Logs once that a certificate expires within 14 days, and once that it has expired, at most a day after it is so.
- * Returns a function that stops it. Times are milliseconds since 1970.
+ * Returns a function that sets the certificate. Times are milliseconds since 1970.
  */
-export function watchCertificate (
-  expiresAt: number, log: FastifyBaseLogger, clock: Clock = systemClock, today: () => number = Date.now
-): () => void {
-  const expires = new Date(expiresAt).toISOString()
-  let timer: Timer
-  let isSoon = false
+export function certificateLog (log: FastifyBaseLogger, clock: Clock = systemClock, today: () => number = Date.now) {
+  let timer: Timer | undefined
 
-  function check (): void {
+  function check (expiresAt: number, wasSoon = false): void {
+    const expires = new Date(expiresAt).toISOString()
     const daysLeft = (expiresAt - today()) / DAY_MS
     if (daysLeft <= 0) {
       log.error({ expires }, `the TLS certificate expired on ${expires}: clients refuse it; ${HINT}`)
       return
     }
-    if (daysLeft <= NOTICE_DAYS && !isSoon) log.warn({ expires }, `the TLS certificate expires on ${expires}: ${HINT}`)
-    isSoon = daysLeft <= NOTICE_DAYS
-    timer = clock.setTimeout(check, DAY_MS)
+    const isSoon = daysLeft <= NOTICE_DAYS
+    if (isSoon && !wasSoon) log.warn({ expires }, `the TLS certificate expires on ${expires}: ${HINT}`)
+    timer = clock.setTimeout(() => { check(expiresAt, isSoon) }, DAY_MS)
     timer.unref()
   }
 
-  check()
-  return () => timer?.clear()
+  return (certificate: { expiresAt: number } | undefined): void => {
+    timer?.clear()
+    if (certificate !== undefined) check(certificate.expiresAt)
+  }
 }

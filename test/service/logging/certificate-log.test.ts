@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import t from 'tap'
-import { watchCertificate } from '../../../src/service/logging/certificate-log.js'
+import { certificateLog } from '../../../src/service/logging/certificate-log.js'
 import { certificateFiles, makeCertificate } from '../../support/process/make-certificate.js'
 import { startService, testFolder } from '../../support/process/program.js'
 import { until } from '../../support/until.js'
@@ -12,8 +12,9 @@ function watch (days: number) {
   const clock = new VirtualClock()
   const lines: string[] = []
   const log = pino({}, { write: (line: string) => { lines.push(JSON.parse(line)) } })
-  const stop = watchCertificate(days * DAY, log, clock, () => clock.now())
-  return { clock, lines, stop }
+  const setCertificate = certificateLog(log, clock, () => clock.now())
+  setCertificate({ expiresAt: days * DAY })
+  return { clock, lines, setCertificate }
 }
 
 t.test('a certificate that expires while it is served is logged once 14 days before, and once when it expires', async t => {
@@ -35,7 +36,7 @@ t.test('a certificate that expires while it is served is logged once 14 days bef
 t.test('an expired certificate is logged immediately, and one that is no longer served is not logged', async t => {
   t.match(watch(0).lines, [{ level: 50, msg: /^the TLS certificate expired/ }])
   const replaced = watch(20)
-  replaced.stop()
+  replaced.setCertificate(undefined)
   await replaced.clock.pass(30 * DAY)
   t.strictSame(replaced.lines, [])
 })
