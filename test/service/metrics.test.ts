@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { aggregate, ProcessMetrics } from '../../src/service/metrics/process-metrics.js'
 import { ServiceMetrics } from '../../src/service/metrics/service-metrics.js'
@@ -88,6 +89,17 @@ t.test('each outcome of a create request is counted', async t => {
   const text = await aggregate([await metrics.data()]).metrics()
   const counts = ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'].map(outcome => valueOf(text, `plant_store_creates_total{outcome="${outcome}"}`))
   t.strictSame(counts, [2, 1, 1, 1, 1, 1])
+})
+
+t.test('two scrapes at the same time count each request once', async t => {
+  const metrics = new ServiceMetrics()
+  const app = fastify().addHook('onResponse', metrics.observeRequest)
+  app.get('/path', async () => 'a response')
+  await app.inject('/path')
+  const scrapes = await Promise.all([metrics.data(), metrics.data()])
+  for (const scrape of scrapes) {
+    t.equal(valueOf(await aggregate([scrape]).metrics(), 'http_requests_total{method="GET",route="/path",status_code="200"}'), 1)
+  }
 })
 
 t.test('a body that is being received counts as queue bytes, even in a worker', async t => {
