@@ -38,6 +38,7 @@ export class SharedWrites {
   readonly #expiry: Expiry
   #queue: PendingCreate[] = []
   #inFlight = 0
+  #retriesInFlight = 0
   #plantsInFlight = 0
   #retryWentLast = false
   #turn: object | undefined
@@ -101,9 +102,9 @@ export class SharedWrites {
     if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  /** Takes turns between the queue and the retries, so that neither delays the other. */
+  /** Takes turns between the queue and the retries, so that neither delays the other, even if each retry hangs. */
   #nextBatch (): Batch | undefined {
-    const retry = this.#retries.next
+    const retry = this.#retriesInFlight < Math.max(this.#writer.maxInFlight / 2, 1) ? this.#retries.next : undefined
     if (retry !== undefined && !(this.#retryWentLast && this.#queueIsReady())) {
       this.#retryWentLast = true
       this.#retries.takeNext()
@@ -119,7 +120,7 @@ export class SharedWrites {
     const count = this.#queue.length
     if (count === 0 || this.#retries.holdsBack) return false
     const enough = count >= this.#sizer.worthSending
-    if (this.#inFlight > 0) return enough || this.#hasWaited()
+    if (this.#inFlight > this.#retriesInFlight) return enough || this.#hasWaited()
     if (this.#closing || enough || count <= this.#gathered) return true
     // Nothing is in flight, but the last turn brought some: wait for another turn.
     this.#gathered = count
@@ -165,7 +166,8 @@ export class SharedWrites {
     const { creates, isRetry } = batch
     const started = this.#clock.now()
     this.#inFlight++
-    if (!isRetry) this.#sentAt = started
+    if (isRetry) this.#retriesInFlight++
+    else this.#sentAt = started
     this.#plantsInFlight += creates.length
     this.#sizer.sent(this.#plantsInFlight + this.#queue.length, started)
     const message = publishStart(creates.length)
@@ -174,6 +176,7 @@ export class SharedWrites {
     const results = await this.#writer.write(plants, Math.max(...deadlines), Math.min(...deadlines))
     const duration = this.#clock.now() - started
     this.#inFlight--
+    if (isRetry) this.#retriesInFlight--
     this.#plantsInFlight -= creates.length
 
     if (!(results instanceof Error)) this.#sizer.written(duration)

@@ -249,6 +249,23 @@ t.test('new plants are also held back if plants fail one by one and none is stor
   t.strictSame(writer.ids, [[1, 2], [3]])
 })
 
+t.test('plants that can never be stored leave half of the writer to others', async t => {
+  const { clock, writer, outcomes, created, answered } = sharedWrites(4)
+  writer.respond = ids => ids.includes(100) ? 'stored' : notStored()
+  for (const id of numbers(6)) {
+    await created([id])
+    await created([100])
+  }
+  writer.respond = undefined
+  const before = writer.batches.length
+  await clock.pass(1_000)
+  t.equal(writer.batches.length - before, 2, 'half of what may be in flight')
+  await created([7])
+  t.strictSame(writer.ids.at(-1), [7])
+  await answered('stored')
+  t.equal(outcomes.get(7), 'stored')
+})
+
 t.test('a plant waiting for a retry is rejected shortly before its deadline, and is not sent again', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
   writer.respond = poisoned(1)
