@@ -23,6 +23,7 @@ export async function backup (
   // Checks that the file is one of this package's.
   ;(await openPlantsFile(database)).close()
   await requireAbsence(file)
+  const signal = interruption()
   await createFile(file, async partialPath => {
     const progress = showProgress(process.stderr, 'backup', quiet, () => {
       const megabytes = (statSync(partialPath).size / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })
@@ -30,7 +31,7 @@ export async function backup (
     })
     if (!quiet) progress.line(`from ${describeStore({ DATA_DIR })}\nto   ${file}`)
     try {
-      await vacuum(database, partialPath)
+      await vacuum(database, partialPath, signal)
     } finally {
       progress.end()
       // SQLite leaves its journal behind if it fails or is killed.
@@ -41,14 +42,12 @@ export async function backup (
 }
 
 /** Runs in a process of its own, since SQLite blocks the event loop; an interruption kills it. */
-async function vacuum (database: string, copy: string): Promise<void> {
+async function vacuum (database: string, copy: string, signal: AbortSignal): Promise<void> {
   const program = fileURLToPath(new URL('./backup-process.js', import.meta.url))
-  const signal = interruption()
   await new Promise<void>((resolve, reject) => {
-    const child = execFile(process.execPath, [program, database, copy], (error, _stdout, stderr) => {
+    execFile(process.execPath, [program, database, copy], { signal, killSignal: 'SIGKILL' }, (error, _stdout, stderr) => {
       if (error === null) resolve()
       else reject(new TransferFault(signal.aborted ? 'interrupted: nothing is kept' : `the copy failed: ${stderr || error.message}`))
     })
-    signal.addEventListener('abort', () => child.kill('SIGKILL'))
   })
 }

@@ -46,6 +46,20 @@ t.test('a store that fails for every plant is at fault, not the plants', async t
   t.strictSame(lines, [])
 })
 
+t.test('if the store is not ready at the end, it is at fault for the last failures', async t => {
+  const store = { ...storeThatFails(id => id === 9n), ready: async () => { throw new Error('it is down') } }
+  const { copy, tally, lines } = setUp(store)
+  await t.rejects(copy(manyPlants(10)), new TransferFault('it is down: run it again to continue'))
+  t.match(tally, { copied: 9, invalid: 0 })
+  t.strictSame(lines, [])
+})
+
+t.test('a plant whose outcome is open is reported as such', async t => {
+  const { copy, lines } = setUp({ create: async () => { throw new PlantPerhapsStored('no response in time') } })
+  await copy(manyPlants(1))
+  t.strictSame(lines, ['id 0: it may have been stored: no response in time'])
+})
+
 t.test('a fault of the program is not reported as a fault of the store', async t => {
   const { copy } = setUp({ create: async () => { throw new RangeError('oops') } })
   await t.rejects(copy(manyPlants(1)), new RangeError('oops'))

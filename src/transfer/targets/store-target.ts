@@ -1,3 +1,4 @@
+import { messageOf } from '../../error-message.js'
 import { PlantNotStored, PlantPerhapsStored, type NewPlant, type PlantStore } from '../../stores/plant-store.js'
 import type { Entry } from '../sources/plant-source.js'
 import type { Tally } from '../tally.js'
@@ -20,7 +21,7 @@ export async function createPlants (
 ): Promise<void> {
   const pending = { weight: 0 }
   /** Plants that failed since the last success. */
-  const failed: [place: string, reason: string][] = []
+  const failed: [place: string, reason: PlantNotStored | PlantPerhapsStored][] = []
   let fault: unknown
   let wake: (() => void) | undefined
   signal.addEventListener('abort', () => { store.close?.() })
@@ -36,14 +37,21 @@ export async function createPlants (
       if (failed.length > 0 && fault === undefined && !signal.aborted) reportFailed()
     } catch (reason) {
       if (!(reason instanceof PlantNotStored || reason instanceof PlantPerhapsStored)) fault ??= reason
-      else if (failed.push([place, reason.message]) >= MAX_FAILED) fault ??= new TransferFault(`${reason.message}: run it again to continue`)
+      else if (failed.push([place, reason]) >= MAX_FAILED) blameStore(reason)
     }
     pending.weight -= weightOf(plant)
     wake?.()
   }
 
   function reportFailed (): void {
-    for (const [place, reason] of failed.splice(0)) tally.addInvalid(place, `it was not stored: ${reason}`)
+    for (const [place, reason] of failed.splice(0)) {
+      const outcome = reason instanceof PlantPerhapsStored ? 'it may have been stored' : 'it was not stored'
+      tally.addInvalid(place, `${outcome}: ${reason.message}`)
+    }
+  }
+
+  function blameStore (reason: unknown): void {
+    fault ??= new TransferFault(`${messageOf(reason)}: run it again to continue`)
   }
 
   /** Resolves when pending plants weigh no more than this. */
@@ -64,6 +72,7 @@ export async function createPlants (
     await settled(0)
   }
   signal.throwIfAborted()
+  if (failed.length > 0) await store.ready?.().catch(blameStore)
   if (fault !== undefined) throw fault
   reportFailed()
 }
