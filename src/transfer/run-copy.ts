@@ -67,6 +67,10 @@ export async function runCopy ({ task, source, copy, from, to, quiet }: Copy): P
 /** A signal that SIGINT and SIGTERM abort, so that the command can stop cleanly; the second one ends the process. */
 export function interruption (): AbortSignal {
   const controller = new AbortController()
-  for (const name of SIGNALS) process.once(name, () => controller.abort())
+  const abort = (): void => {
+    for (const name of SIGNALS) process.off(name, abort)
+    controller.abort()
+  }
+  for (const name of SIGNALS) process.on(name, abort)
   return controller.signal
 }
