@@ -13,12 +13,14 @@ import { testFolder } from '../support/process/program.js'
 import { projectFile } from '../support/process/project.js'
 
 const ready: RequestListener = (request, response) => response.writeHead(request.url === '/health/ready' ? 200 : 404).end()
-const notReady: RequestListener = (_request, response) => response.writeHead(503).end()
+const notReady: RequestListener = (_request, response) => response.writeHead(503).end('{"error":50301,"message":"Not ready: …"}')
 
-/** The exit code of the image's health check. */
-async function check (env: NodeJS.ProcessEnv): Promise<number> {
+/** The exit code of the image's health check, and what it prints. */
+async function check (env: NodeJS.ProcessEnv): Promise<{ code: number, output: string }> {
   return new Promise(resolve => {
-    execFile(process.execPath, [projectFile('docs/deploy/health-check.js')], { env }, error => resolve(error === null ? 0 : Number(error.code)))
+    execFile(process.execPath, [projectFile('docs/deploy/health-check.js')], { env }, (error, output) => {
+      resolve({ code: error === null ? 0 : Number(error.code), output })
+    })
   })
 }
 
@@ -37,22 +39,22 @@ async function listen (
 t.test('the health check sends its request to HOST and PORT', async t => {
   const withIPv6 = Object.values(networkInterfaces()).flat().some(address => address?.address === '::1')
   for (const host of ['127.0.0.1', '0.0.0.0', 'localhost', ...withIPv6 ? ['::1', '::'] : []]) {
-    t.equal(await check({ HOST: host, PORT: await listen(t, ready, { host }) }), 0, host)
+    t.match(await check({ HOST: host, PORT: await listen(t, ready, { host }) }), { code: 0 }, host)
   }
   const path = join(testFolder(t), 'plant-store.sock')
   await listen(t, ready, { path })
-  t.equal(await check({ HOST: path }), 0, 'a Unix socket')
+  t.match(await check({ HOST: path }), { code: 0 }, 'a Unix socket')
 })
 
 t.test('the health check accepts the service\'s own certificate with any name', async t => {
   const pair = makeCertificate(testFolder(t), 'plants.example')
   const PORT = await listen(t, ready, { host: '127.0.0.1' }, { cert: readFileSync(pair.cert, 'utf8'), key: readFileSync(pair.key, 'utf8') })
-  t.equal(await check({ PORT, TLS_CERT_FILE: pair.cert }), 0)
+  t.match(await check({ PORT, TLS_CERT_FILE: pair.cert }), { code: 0 })
 })
 
-t.test('the health check fails if the service is not ready, absent or hung', async t => {
-  t.equal(await check({ PORT: await listen(t, notReady, { host: '127.0.0.1' }) }), 1, 'not ready')
-  t.equal(await check({ PORT: String(await closedPort()) }), 1, 'absent')
-  t.equal(await check({ HOST: join(testFolder(t), 'none.sock') }), 1, 'no socket')
-  t.equal(await check({ PORT: await listen(t, () => {}, { host: '127.0.0.1' }) }), 1, 'hung')
+t.test('the health check fails and says why if the service is not ready, absent or hung', async t => {
+  t.same(await check({ PORT: await listen(t, notReady, { host: '127.0.0.1' }) }), { code: 1, output: '{"error":50301,"message":"Not ready: …"}' })
+  t.match(await check({ PORT: String(await closedPort()) }), { code: 1, output: 'ECONNREFUSED' })
+  t.match(await check({ HOST: join(testFolder(t), 'none.sock') }), { code: 1, output: 'ENOENT' })
+  t.match(await check({ PORT: await listen(t, () => {}, { host: '127.0.0.1' }) }), { code: 1, output: 'no response within 4 s' })
 })
