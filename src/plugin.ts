@@ -36,8 +36,13 @@ export const plantStore: FastifyPluginAsync<PlantStoreOptions> = async (app, opt
   // Also registered by name, since for a catch-all parser Fastify parses the media type again: 3 % of a create request.
   app.addContentTypeParser(['application/json', '*'], jsonBodyParser(bodyLimit, queue))
   app.setErrorHandler(errorHandler(app.errorHandler))
-  // Placed after the hooks that the host's onRoute hooks add, as @fastify/rate-limit does.
-  app.addHook('onRoute', route => { route.preValidation = [route.preValidation ?? [], keepPlant].flat() })
+  // Runs after the host's onRoute hooks. They may add hooks, as @fastify/rate-limit does, but not turn validation off.
+  app.addHook('onRoute', route => {
+    route.preValidation = [route.preValidation ?? [], keepPlant].flat()
+    route.attachValidation = false
+    route.validatorCompiler = () => validatePlant
+    route.schema = { ...route.schema, body: structuredClone(createPlantSchema.body) }
+  })
 
   app.withTypeProvider<TypeBoxTypeProvider>().route({
     method: 'POST',

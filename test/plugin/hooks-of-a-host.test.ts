@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runInNewContext } from 'node:vm'
-import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import type { FastifyInstance, FastifyServerOptions, RouteOptions } from 'fastify'
 import t from 'tap'
 import plantStore, { channels, memoryPlantStore, PlantNotStored, type PlantStore, type QueueMessage } from '../../src/index.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
@@ -55,6 +55,19 @@ t.test('parsers, validators, serializers and limits of the host do not affect pl
     for (const prefix of ['/a', '/b']) await app.register(plantStore, { prefix, store: memoryPlantStore(), tokens })
     for (const prefix of ['/a', '/b']) await keepsTheContract(t, app, `${prefix}/plants`)
   })
+  const changes: Record<string, (route: RouteOptions) => void> = {
+    'turns validation off': route => { route.attachValidation = true },
+    'replaces the validator': route => { route.validatorCompiler = () => () => true },
+    'removes the schema': route => { delete route.schema }
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    await t.test(`an onRoute hook that ${name}`, async t => {
+      const app = host(t)
+      app.addHook('onRoute', change)
+      await app.register(plantStore, { store: memoryPlantStore(), tokens })
+      await keepsTheContract(t, app, '/plants')
+    })
+  }
 })
 
 t.test('every hook of the host runs, once for each request and in order', async t => {
@@ -247,7 +260,7 @@ t.test('a preValidation hook gets the parsed body; a preParsing hook may return 
   answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
   answersPlant(t, await create(app, '/plants', PLANT, { 'x-other': '1' }), { name: 'Other' })
   t.strictSame(seen, [{ id: 1n, name: 'Ficus' }, { id: 2n, name: 'Other' }])
-  t.match((await create(app, '/plants', PLANT, { 'x-broken': '1' })).json(), { statusCode: 500, message: 'broken' })
+  t.match((await create(app, '/plants', PLANT, { 'x-broken': '1' })).json(), { statusCode: 400, message: 'broken' }, 'as of a route of the host')
 })
 
 t.test('a body over a socket may arrive in parts, during a hook of the host, or also be read by a hook', async t => {

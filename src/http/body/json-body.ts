@@ -38,7 +38,7 @@ const json = /^application\/json[\t ]*(?:;|$)/i
 export function jsonBodyParser (limit: number, queue: CreateQueue) {
   return function parseJsonBody (request: ParsedRequest, payload: BodyStream, done: Done): void {
     const { headers } = request.raw
-    const length = Number(headers['content-length'] ?? 0)
+    const length = Number(headers['content-length']) || 0
     const error = mediaTypeError(headers) ?? (length > limit ? new ApiError('bodyTooLarge') : queue.refusal(length))
     if (error !== undefined) return refuse(request, error, done)
 
@@ -48,7 +48,8 @@ export function jsonBodyParser (limit: number, queue: CreateQueue) {
     payload.on('data', onData)
     payload.on('end', onEnd)
     if (payload === request.raw) return
-    payload.on('error', fault => { if (settle(payload)) done(fault) })
+    // Fastify's own status for it.
+    payload.on('error', fault => { if (settle(payload)) done(Object.assign(fault, { statusCode: 400 })) })
     // A stream into which the request is piped does not close with it.
     request.raw.on('close', () => { if (!request.raw.readableEnded) settle(payload) })
   }
