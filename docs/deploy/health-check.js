@@ -1,4 +1,4 @@
-// The health check of the container image: exits with 0 if /health/ready answers 200, wherever HOST and PORT say.
+// The health check of the container image: exits with 0 if /health/ready answers 200, at HOST and PORT.
 // docker inspect shows what it prints.
 import http from 'node:http'
 import https from 'node:https'
@@ -6,7 +6,7 @@ import https from 'node:https'
 const { HOST = '127.0.0.1', PORT = '3000', TLS_CERT_FILE } = process.env
 const where = HOST.startsWith('/') ? { socketPath: HOST } : { host: HOST, port: PORT }
 
-// The certificate names the service, not the address that this asks.
+// The certificate names the service, not the address of this request.
 const request = (TLS_CERT_FILE === undefined ? http : https)
   .get({ ...where, path: '/health/ready', headers: { host: 'localhost' }, rejectUnauthorized: false, agent: false, timeout: 4000 }, response => {
     process.exitCode = response.statusCode === 200 ? 0 : 1

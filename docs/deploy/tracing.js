@@ -34,7 +34,7 @@ subscribe('plant-store:batch:end', batch => {
   lastBatch = batches.get(batch)
   lastBatch?.setAttribute('plant_store.retries', batch.retries).end()
 })
-// It follows at once, in the context of each request.
+// Published immediately after the end of the batch, in the context of each of its requests.
 subscribe('plant-store:create:end', ({ outcome }) => {
   const span = trace.getActiveSpan()
   span?.setAttribute('plant_store.outcome', outcome)

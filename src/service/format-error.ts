@@ -20,7 +20,7 @@ const hints: Readonly<Record<string, string>> = {
 export function formatError (error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (expected.some(type => error instanceof type)) return error.message
-  // Of a failed spawn, it includes the program.
+  // After a failed spawn, `syscall` includes the program.
   const [call = ''] = 'syscall' in error ? String(error.syscall).split(' ') : []
   const hint = hints[call]
   return hint === undefined ? error.stack ?? error.message : `${error.message}: ${hint}`

@@ -15,7 +15,7 @@ export async function serve (): Promise<void> {
   const generated = randomBytes(24).toString('base64url')
   const madeToken = read.ACCESS_TOKENS === undefined ? generated : undefined
   const starting = start({ ...read, ACCESS_TOKENS: read.ACCESS_TOKENS ?? [generated] }, madeToken)
-  // Since the files were read, no event has been handled: a SIGHUP during startup reads them again.
+  // No event has been handled since the files were read, so none is missed: a SIGHUP during startup reads them again.
   process.on('SIGHUP', async () => {
     const { service, log, logCertificate } = await starting
     try {

@@ -103,7 +103,7 @@ export function readStorePlace (env: NodeJS.ProcessEnv): StorePlace {
 
 function readTokens (text: string): string[] {
   const tokens = text.split(/[\s,]+/).filter(token => token !== '')
-  if (tokens.length === 0) throw new ConfigurationError('ACCESS_TOKENS holds no token: it must be access tokens, separated by commas or white space')
+  if (tokens.length === 0) throw new ConfigurationError('ACCESS_TOKENS holds no token: it must hold access tokens, separated by commas or white space')
   tokens.forEach((token, index) => {
     const fault = token.length < SHORTEST_TOKEN ? 'is too short' : b64token.test(token) ? undefined : 'has a character that no token may have'
     if (fault !== undefined) {

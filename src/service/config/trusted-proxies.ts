@@ -29,6 +29,6 @@ function addRange (proxies: BlockList, range: string): void {
   try {
     proxies.addSubnet(address, Number(prefix ?? (isV6 ? 128 : 32)), isV6 ? 'ipv6' : 'ipv4')
   } catch {
-    throw new ConfigurationError(`TRUST_PROXY holds ${JSON.stringify(range)}: it must be addresses or CIDR ranges of proxies, or unix:, separated by commas`)
+    throw new ConfigurationError(`TRUST_PROXY holds ${JSON.stringify(range)}: it must hold addresses or CIDR ranges of proxies, or unix:, separated by commas`)
   }
 }

@@ -7,8 +7,8 @@ const NOTICE_DAYS = 14
 const HINT = 'replace the files of TLS_CERT_FILE and TLS_KEY_FILE, then send SIGHUP'
 
 /**
- * Logs once that a certificate expires within 14 days, and once that it has expired, at most a day after it is so.
- * Returns a function that sets the certificate. Times are milliseconds since 1970.
+ * Logs once that a certificate expires within 14 days, and once that it has expired, each at most a day late. Returns a
+ * function that sets the certificate. Times are milliseconds since 1970.
  */
 export function certificateLog (log: FastifyBaseLogger, clock: Clock = systemClock, today: () => number = Date.now) {
   let timer: Timer | undefined

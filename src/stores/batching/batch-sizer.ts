@@ -5,11 +5,11 @@ export const LARGEST_BATCH = 1_000
 const CHEAP_BATCH = 64
 /** The most batches in flight for each millisecond of distance; see `portion`. */
 const BATCHES_PER_MILLISECOND = 1 / 4
-/** The part of the shortest time that is kept from one batch to the next. */
+/** The shortest time is divided by this with each batch, so that an old one is forgotten. */
 const MEMORY = 0.98
 /**
  * Milliseconds in which the peak falls to half. The number of clients shows only when most of them wait at once, which
- * is rare. If it were forgotten in between, batches would stay small, with a sixth fewer creates per second.
+ * is rare. If it were forgotten in between, batches would stay small, and throughput a sixth lower.
  */
 const PEAK_HALF_LIFE = 250
 

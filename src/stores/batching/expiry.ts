@@ -49,7 +49,7 @@ export class Expiry {
       next = Math.min(next, create.deadline)
       return true
     })
-    // With thousands pending, not one timer for each.
+    // Not a timer for each of thousands.
     if (next < Infinity) this.#arm(next, INTERVAL_MS)
   }
 }

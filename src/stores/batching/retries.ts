@@ -3,11 +3,11 @@ import type { PendingCreate } from './pending-create.js'
 
 type Batch = readonly PendingCreate[]
 
-// A failed attempt is repeated after 25 ms, 50, 100, … 1,000, each between half and all of it, so that processes do not
-// retry in step.
+// A failed attempt is repeated after 25 ms, 50, 100, … 1,000, each shortened at random, down to half, so that processes
+// do not retry in step.
 const FIRST_BACKOFF_MS = 25
 const LONGEST_BACKOFF_MS = 1_000
-/** In an outage, probes fail; without other plants to show that there is no outage, they find the plant that fails. */
+/** Few, since in an outage all probes fail. Without an outage or new plants, they find the plant that fails. */
 const PROBES_AT_ONCE = 4
 /** The number of remembered ids whose plants failed while others were stored. */
 const ISOLATED_IDS = 1_000

@@ -7,8 +7,7 @@ import { Expiry, RESPONSE_TIME_MS } from './expiry.js'
 import { giveUp, type PendingCreate } from './pending-create.js'
 import { Retries } from './retries.js'
 
-// A MongoDB command holds 16 MiB and 100,000 documents; a plant costs the least far below both. A character takes 3
-// bytes at most (each half of a surrogate pair takes 2).
+// A MongoDB command holds 16 MiB, and a character takes 3 bytes at most (each half of a surrogate pair takes 2).
 const BATCH_CHARACTERS = 4_000_000
 const LEAST_TRY_MS = RESPONSE_TIME_MS + 50
 /** The longest wait for batches in flight: one of them may hang, with a connection that was lost. */
@@ -184,8 +183,8 @@ export class SharedWrites {
     if (message !== undefined) {
       channels.batchEnd.publish(Object.assign(message, { milliseconds: duration, retries: again }))
     }
-    // After the responses: if processors are few, a thread that is woken earlier interrupts them. On two, 5 to
-    // 15 % fewer creates per second.
+    // After the responses: if processors are few, a thread that is woken earlier interrupts them. On two, that costs 5
+    // to 15 % of the throughput.
     this.#sendAfterTurn()
   }
 

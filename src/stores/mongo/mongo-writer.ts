@@ -196,14 +196,14 @@ export class MongoWriter implements StoreWriter {
       }).toArray()
       found = new Map(documents.map(document => [idOf(document), document]))
     } catch (error) {
-      const open = new PlantPerhapsStored(`MongoDB: a plant with this id is there, and could not be read: ${connectionFault(error)}`)
+      const open = new PlantPerhapsStored(`MongoDB: a plant with this id exists, but could not be read: ${connectionFault(error)}`)
       for (const index of duplicates.keys()) results[index] = open
       return
     }
     for (const [index, { plant: { id, name, tag }, error: { keyPattern = { _id: 1 } } }] of duplicates) {
       const document = found.get(String(id))
       if (document === undefined && !('_id' in keyPattern)) results[index] = new PlantNotStored('MongoDB: another unique index of the collection refuses it', { permanent: true })
-      else if (document === undefined) results[index] = new PlantPerhapsStored('MongoDB: a plant with this id is there, but not on the majority yet')
+      else if (document === undefined) results[index] = new PlantPerhapsStored('MongoDB: a plant with this id exists, but not on the majority yet')
       else results[index] = Reflect.get(document, 'name') === name && Reflect.get(document, 'tag') === tag ? 'same' : 'taken'
     }
   }

@@ -43,7 +43,7 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     [/^STORE_TIMEOUT is "1e3"/, { STORE_TIMEOUT: '1e3' }],
     [/^QUEUE_LIMIT is "-1"/, { QUEUE_LIMIT: '-1' }],
     [/^QUEUE_BYTES is "64MB": it must be a number of bytes, an integer from 1 to /, { QUEUE_BYTES: '64MB' }],
-    [/^TRUST_PROXY holds "10.0.0.0\/33": it must be addresses or CIDR ranges of proxies/, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/33' }],
+    [/^TRUST_PROXY holds "10.0.0.0\/33": it must hold addresses or CIDR ranges of proxies/, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/33' }],
     [/^TRUST_PROXY holds "proxy.example": /, { TRUST_PROXY: 'proxy.example' }],
     [/^REQUEST_ID_HEADER is "x id": it must be the name of a header/, { REQUEST_ID_HEADER: 'x id' }],
     [/^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/, { REQUEST_ID_HEADER: 'Authorization' }],

@@ -119,7 +119,7 @@ t.test('invalid options throw immediately, with no credentials in the message', 
   }
 })
 
-t.test('an unreachable server: the error has its address and the actual cause, without credentials, and nothing is stored', async t => {
+t.test('the error of an unreachable server has its address and the actual cause, without credentials, and nothing is stored', async t => {
   const port = await closedPort()
   const store = mongoPlantStore({ url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 4_000 }) as Required<PlantStore>
   t.teardown(() => store.close())
@@ -295,7 +295,7 @@ t.test('a duplicate that cannot be read leaves the outcome uncertain', async t =
   mongo.on('find', answer({ code: 11602, message: 'interrupted' }), { times: 100 })
   const error = await failure(store)
   t.type(error, PlantPerhapsStored)
-  t.equal(error.message, 'MongoDB: a plant with this id is there, and could not be read: MongoDB: interrupted')
+  t.equal(error.message, 'MongoDB: a plant with this id exists, but could not be read: MongoDB: interrupted')
   mongo.clearCues()
   t.equal(await store.create(FICUS, soon()), 'same')
 })
