@@ -81,7 +81,7 @@ t.test('with a full disk, plants are refused immediately, and the service is not
   await recovers(t, service)
 })
 
-t.test('the disk is full at startup', withSmallDisk, async t => {
+t.test('with a disk that is full at startup, the service is not ready until there is room', withSmallDisk, async t => {
   const folder = testFolder(t)
   mountSmallDisk(t, folder, '256k')
   t.throws(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(300_000)), { code: 'ENOSPC' })
@@ -92,7 +92,7 @@ t.test('the disk is full at startup', withSmallDisk, async t => {
   await recovers(t, service)
 })
 
-t.test('the files may not grow (EFBIG)', needsProgram('prlimit', 'util-linux'), async t => {
+t.test('while the files may not grow (EFBIG), the service is not ready, and it recovers', needsProgram('prlimit', 'util-linux'), async t => {
   const service = await start(t, testFolder(t))
   const { address, clients, program } = service
   const limit = (bytes: string) => execFileSync('prlimit', ['--pid', String(program.pid), `--fsize=${bytes}:unlimited`], { stdio: 'pipe' })
@@ -112,7 +112,7 @@ async function startFaulty (t: Test): Promise<Running & FailingCalls> {
 }
 
 for (const kind of ['write', 'sync'] as const) {
-  t.test(`every ${kind} fails (EIO)`, withCompiler, async t => {
+  t.test(`while every ${kind} fails (EIO), the service is not ready, and it recovers`, withCompiler, async t => {
     const service = await startFaulty(t)
     const { address, clients, begin, end } = service
     await clients.load({ ms: 200 })
@@ -126,7 +126,7 @@ for (const kind of ['write', 'sync'] as const) {
   })
 }
 
-t.test('the database thread crashed, and no other can be started (EAGAIN)', withCompiler, async t => {
+t.test('while the database thread has crashed and no other can be started (EAGAIN), the service is not ready, and it recovers', withCompiler, async t => {
   const service = await startFaulty(t)
   const { address, clients, begin, end } = service
   await clients.load({ ms: 200 })
@@ -146,7 +146,7 @@ async function inProcess (t: Test, STORE_TIMEOUT: number): Promise<Service & { p
   return { ...await buildService(t, sqlitePlantStore({ path }), { STORE_TIMEOUT }), path }
 }
 
-t.test('another program holds the lock for longer than STORE_TIMEOUT: nothing is stored, and each response says so', async t => {
+t.test('while another program holds the lock for longer than STORE_TIMEOUT, nothing is stored, and each response says so', async t => {
   const STORE_TIMEOUT = 1_500
   const { create, path } = await inProcess(t, STORE_TIMEOUT)
   const other = lockSqlite(path)
@@ -165,7 +165,7 @@ t.test('another program holds the lock for longer than STORE_TIMEOUT: nothing is
   for (const id of ids.slice(0, 3)) t.equal((await create({ id, name: `plant ${id}` })).statusCode, 200)
 })
 
-t.test('the database thread dies repeatedly, during batches', async t => {
+t.test('clients do not notice that the database thread dies repeatedly, during batches', async t => {
   const workers: Worker[] = []
   const keep = (worker: Worker) => { workers.push(worker) }
   process.on('worker', keep)
@@ -185,7 +185,7 @@ t.test('the database thread dies repeatedly, during batches', async t => {
   t.strictSame(lost(clients.sent, plantsInFile(service.path)), [])
 })
 
-t.test('a damaged page: its plants are refused, all others are stored, and the page is not overwritten', async t => {
+t.test('the plants of a damaged page are refused, all others are stored, and the page is not overwritten', async t => {
   const folder = testFolder(t)
   const path = join(folder, 'plants.db')
   const first = await start(t, folder)

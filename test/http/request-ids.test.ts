@@ -54,7 +54,7 @@ t.test('a response to bytes that are not a valid request also has a log line wit
   t.equal(lines().length, notRequests.length)
 })
 
-t.test('without ACCESS_LOG it has no log line', async t => {
+t.test('without ACCESS_LOG a response to bytes that are not a valid request has no log line', async t => {
   const { port, lines } = await serveUnready(t, { ACCESS_LOG: false })
   t.match((await exchange(port, 'hello\r\n\r\n')).answers, [{ status: 400 }])
   t.strictSame(lines(), [])

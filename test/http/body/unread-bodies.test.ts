@@ -52,7 +52,7 @@ t.test('a client that sends the whole body before reading gets the response of a
   t.strictSame(store.plants, [])
 })
 
-t.test('the same holds in a host', async t => {
+t.test('in a host, a client that sends the whole body before reading also gets the response', async t => {
   const app = host(t)
   await app.register(plantStore, { store: forgetfulStore(), tokens })
   const port = await listen(app)

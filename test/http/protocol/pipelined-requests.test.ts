@@ -50,7 +50,7 @@ t.test('a create request pipelined after a refusal that closes the connection is
   await assertNoneExecutedAfter(t, port, store.plants, { ...refused, ...refusedByService })
 })
 
-t.test('the same holds in a host', async t => {
+t.test('in a host, a create request pipelined after such a refusal is not executed either', async t => {
   const store = forgetfulStore()
   const app = host(t)
   await app.register(plantStore, { store, tokens, bodyLimit: 100 })

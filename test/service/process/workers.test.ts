@@ -60,7 +60,7 @@ for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
   })
 }
 
-t.test('while the first process is suspended, workers accept connections, and tell that plants may be stored', async t => {
+t.test('while the first process is suspended, workers accept connections, and respond that plants may have been stored', async t => {
   const service = await startService(t, { WORKERS: '2', STORE_TIMEOUT: '1500' })
   service.child.kill('SIGSTOP')
   for (let turn = 0; turn < 4; turn++) {

@@ -69,7 +69,7 @@ t.test('another folder in the place of the first is noticed', async t => {
   t.equal(files.state(), 'replaced')
 })
 
-t.test('a change in the same unit of time as the last one is noticed, although the timestamps stay', async t => {
+t.test('a change in the same unit of time as the last one is noticed, although the timestamps are unchanged', async t => {
   const path = databaseIn(t)
   const folder = dirname(path)
   const frozen = statSync(folder, { bigint: true })

@@ -220,7 +220,7 @@ t.test('new, identical and different plants are distinguished', async t => {
   t.strictSame([...outcomes as Uint8Array], [1, 2, 1, 2, 0, 1, 2])
 })
 
-t.test('an existing plant stays as it is, and the others are stored, even if the table has a conflict clause of its own', async t => {
+t.test('an existing plant is unchanged, and the others are stored, even if the table has a conflict clause of its own', async t => {
   for (const clause of ['REPLACE', 'IGNORE', 'ROLLBACK', 'FAIL']) {
     const path = join(t.testdir(), 'plants.db')
     execute(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY ON CONFLICT ${clause}, name TEXT NOT NULL, tag TEXT)`)

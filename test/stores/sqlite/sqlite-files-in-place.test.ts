@@ -53,7 +53,7 @@ function idsIn (t: Test, path: string): number[] {
   return [...plantsInFile(path).keys()].map(Number)
 }
 
-t.test('a database file deleted while open: no further plant is acknowledged, and no new file is created', async t => {
+t.test('after a database file is deleted while open, no further plant is acknowledged, and no new file is created', async t => {
   const { store, path, create } = await openStore(t)
   rmSync(path)
   const first = await create(2)

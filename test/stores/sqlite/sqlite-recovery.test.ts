@@ -66,7 +66,7 @@ t.test('a write that waits for a lock does not delay a check until its deadline'
   t.equal(await create, 'stored')
 })
 
-t.test('a write whose time is over does not wait for a lock', async t => {
+t.test('a write past its deadline does not wait for a lock', async t => {
   const path = join(t.testdir(), 'plants.db')
   const thread = new GuardedWorker(path, false)
   thread.postMessage({ kind: 'check', thoroughly: false })
