@@ -29,7 +29,7 @@ export function shutdownTimeoutMs ({ STORE_TIMEOUT }: Pick<Configuration, 'STORE
 
 /**
  * Closes servers without cutting off a request. Each connection gets `Connection: close` with its next response (RFC
- * 9112, section 9.6); Node's own `close` closes idle connections at once, even if a request is on its way.
+ * 9112, section 9.6); Node's own `close` closes idle connections immediately, even if a request is on its way.
  *
  * Closing a listening socket resets the connections in its accept queue, although requests may have been sent on them.
  * So new requests are held for a moment first: clients that wait for a response open no new connections, the queue

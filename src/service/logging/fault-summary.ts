@@ -13,7 +13,7 @@ interface Repeated {
   ids: string[]
 }
 
-/** Logs the first fault of a kind at once, and each second the number and the request ids of those that followed. */
+/** Logs the first fault of a kind immediately, and each second how many followed, with their request ids. */
 export function faultSummary (clock: Clock = systemClock) {
   const kinds = new Map<string, Repeated & { logRepeated: (repeated: Repeated) => void }>()
   let timer: Timer | undefined
