@@ -7,7 +7,7 @@ export type MetricsData = MetricObjectWithValues<MetricValue<string>>[]
 
 /** The buckets of durations. */
 export const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
+const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 /** Left out: sums of other metrics, gauges named like counters, a minimum that is 2^63 if nothing was measured. */
 const WITHOUT = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_eventloop_lag_min_seconds']
