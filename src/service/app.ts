@@ -77,7 +77,7 @@ export async function createApp (
   app.addHook('onRequest', (request, reply, done) => { done(refusal(request.raw, reply.raw, health)) })
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
   errorResponses(app, log)
-  descriptionRoutes(app, { docs: configuration.DOCS === true, ids, log })
+  await app.register(descriptionRoutes, { docs: configuration.DOCS === true })
   await app.register(healthRoutes, { health })
   await app.register(plantStore, {
     store,

@@ -64,13 +64,3 @@ t.test('no file of the API page stays open after its client has disconnected', n
   await until(() => openFiles().length === 0)
   t.strictSame(openFiles(), [])
 })
-
-t.test('a fault of the API description is 500, 50001, and is logged with its request id', async t => {
-  const { app, log } = await buildService(t, forgetfulStore())
-  // JSON has no BigInt.
-  const schema: object = { description: 1n }
-  app.get('/x', { schema }, () => '')
-  const response = await app.inject('/openapi.json')
-  answersError(t, response, 50001, /^The service failed/)
-  t.match(log.map(line => JSON.parse(line)), [{ level: 50, reqId: response.headers['x-request-id'], statusCode: 500, err: { type: 'TypeError' } }])
-})

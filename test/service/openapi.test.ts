@@ -47,7 +47,11 @@ t.test('/openapi.json describes everything a client needs, and is served without
   for (const [status, header] of [[401, 'WWW-Authenticate'], [405, 'Allow'], [503, 'Retry-After']] as const) {
     t.strictSame(Object.keys(post.responses[status].headers), [header, 'X-Request-Id'])
   }
-  for (const path of ['/health/live', '/health/ready']) t.strictSame(document.paths[path].get.security, [], `${path} takes no token`)
+  for (const path of ['/health/live', '/health/ready']) {
+    const { security, responses } = document.paths[path].get
+    t.strictSame(security, [], `${path} takes no token`)
+    t.strictSame(Object.keys(responses[400].content['application/json'].examples), ['requestMalformed'], `${path} reads no body`)
+  }
   t.match(document.components.schemas.Status, { required: ['status'], properties: { status: { enum: ['ok'] } } })
-  t.ok(document.paths['/health/ready'].get.responses[503].description)
+  t.strictSame(Object.keys(document.paths['/health/ready'].get.responses[503].headers), ['Retry-After', 'X-Request-Id'])
 })

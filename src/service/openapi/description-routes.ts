@@ -1,35 +1,35 @@
 import { once } from 'node:events'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { readFile } from 'node:fs/promises'
+import type { FastifyError, FastifyInstance } from 'fastify'
 import { endConnection } from '../../http/body/unread-body.js'
-import type { DescribingOptions, Route } from './openapi.js'
+import { ApiError } from '../../http/errors/error-codes.js'
 
-/**
- * `GET /openapi.json` and, with `docs`, `GET /docs`: they describe every route that is registered after them. The
- * modules they need (a hundred files) are loaded on the first request.
- */
-export function descriptionRoutes (app: FastifyInstance, options: DescribingOptions): void {
-  const routes: Route[] = []
-  let description: Promise<FastifyInstance> | undefined
+/** `GET /openapi.json`, the file that the build writes, and with `docs` a page to read and try it at `/docs`. */
+export async function descriptionRoutes (app: FastifyInstance, { docs }: { docs: boolean }): Promise<void> {
+  const description = await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')
+  app.get('/openapi.json', (_request, reply) => { reply.type('application/json; charset=utf-8').send(description) })
+  if (docs) await app.register(docsPage, { description })
+}
 
-  async function describe (request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    description ??= import('./openapi.js').then(({ describing }) => describing(routes, options))
-    const { routing } = await description.catch((error: unknown) => {
-      // The next request tries again.
-      description = undefined
-      throw error
-    })
-    reply.hijack()
-    if (reply.raw.socket === null) {
-      // Pipelined. Responses that wait for their turn take memory, or an open file that is not closed if the client
-      // disconnects, without a limit.
-      endConnection(request.raw, reply.raw)
-      await once(reply.raw, 'socket')
-    }
-    routing(request.raw, reply.raw)
-  }
-
-  for (const url of ['/openapi.json', ...options.docs ? ['/docs', '/docs/*'] : []]) app.get(url, describe)
-  app.addHook('onRoute', ({ method, url, schema }) => {
-    if (method !== 'HEAD' && schema !== undefined) routes.push({ method, url, schema })
+async function docsPage (page: FastifyInstance, { description }: { description: string }): Promise<void> {
+  page.addHook('onRequest', async ({ headers, raw }, reply) => {
+    // Range may be ignored (RFC 9110, section 14.2), and the table of errors has no 412 and 416.
+    for (const name of ['range', 'if-match', 'if-unmodified-since']) Reflect.deleteProperty(headers, name)
+    if (reply.raw.socket !== null) return
+    // Pipelined. Responses that wait for their turn take an open file, which is not closed if the client disconnects.
+    endConnection(raw, reply.raw)
+    await once(reply.raw, 'socket')
+  })
+  page.setErrorHandler((error: FastifyError) => {
+    // @fastify/static refuses, for example, a path with a NUL character.
+    throw Number(error.statusCode) < 500 ? new ApiError('pathUnknown') : error
+  })
+  await page.register(import('@fastify/swagger'), { mode: 'static', specification: { document: JSON.parse(description) } })
+  await page.register(import('@fastify/swagger-ui'), {
+    routePrefix: '/docs',
+    // The default upgrades requests to HTTPS, which leaves a page over plain HTTP blank, except on localhost.
+    staticCSP: "default-src 'self'; base-uri 'self'; frame-ancestors 'self'; img-src 'self' data:; object-src 'none'",
+    uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null, syntaxHighlight: false },
+    theme: { title: 'plant-store' }
   })
 }
