@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import type { Server } from 'node:http'
 import { Socket } from 'node:net'
 import closeWithGrace from 'close-with-grace'
-import type { Configuration, Credentials } from '../config/configuration.js'
+import type { Configuration } from '../config/configuration.js'
 import { createStore, hasOneWriter } from '../create-store.js'
 import { formatError } from '../format-error.js'
 import { shutdownTimeoutMs } from '../http/drain.js'
@@ -20,8 +20,7 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGUSR2'] as const
 /** Runs the service as one of the processes that share the port, controlled by the primary process. */
 export function runWorker (): void {
   let running: LocalService | undefined
-  /** Reloaded during startup. */
-  let reloaded: Credentials | undefined
+  let starting: Promise<void> | undefined
   let shutdown = (): void => process.exit(0)
   let isLast = false
 
@@ -32,7 +31,6 @@ export function runWorker (): void {
         ? new RemotePlantStore(new Socket({ fd: STORE_CHANNEL }))
         : await createStore(configuration)
       running = await startService({ configuration, store, log, sharedPort: { closesLast, closed: () => { send({ kind: 'portClosed' }) } } })
-      if (reloaded !== undefined) running.reload(reloaded)
     } catch (error) {
       await send({ kind: 'unusable', message: formatError(error) })
       process.exit(1)
@@ -60,10 +58,10 @@ export function runWorker (): void {
   }
 
   process.on('message', async (message: ToWorker) => {
-    if (message.kind === 'start') await start(message.configuration)
+    if (message.kind === 'start') starting = start(message.configuration)
     else if (message.kind === 'reload') {
-      reloaded = message.credentials
-      running?.reload(reloaded)
+      await starting
+      running?.reload(message.credentials)
     } else if (message.kind === 'shutdown') {
       isLast = message.isLast
       shutdown()
