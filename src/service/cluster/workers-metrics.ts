@@ -1,16 +1,17 @@
 import type { Worker } from 'node:cluster'
+import { EventEmitter, once } from 'node:events'
 import { Counter, Gauge } from 'prom-client'
 import { aggregate, ProcessMetrics, type MetricsData } from '../metrics/process-metrics.js'
 import type { FromWorker, ToWorker } from './messages.js'
 
-/** Milliseconds after which the last known values stand in for a worker that is too busy to respond. */
 const RESPONSE_TIMEOUT_MS = 1_000
 
 /** The metrics of this process and of all workers. The counters of a worker are kept after it has exited. */
 export class WorkersMetrics extends ProcessMetrics {
   /** The last values of each metric, by its name. */
   readonly #reports = new Map<Worker, Map<string, MetricsData[number]>>()
-  readonly #responses = new Map<number, () => void>()
+  /** Emits the number of each request when its response has arrived. */
+  readonly #responses = new EventEmitter()
   readonly #workers = new Gauge({ name: 'plant_store_workers', help: 'Processes that share the port', registers: [this.registry] })
   readonly #restarts = new Counter({
     name: 'plant_store_worker_restarts_total',
@@ -34,7 +35,7 @@ export class WorkersMetrics extends ProcessMetrics {
     const report = this.#reports.get(worker) ?? new Map()
     for (const metric of metrics) report.set(metric.name, metric)
     this.#reports.set(worker, report)
-    if (requestId !== undefined) this.#responses.get(requestId)?.()
+    if (requestId !== undefined) this.#responses.emit(String(requestId))
   }
 
   countRestart (): void {
@@ -52,15 +53,10 @@ export class WorkersMetrics extends ProcessMetrics {
 
   async #request (worker: Worker): Promise<void> {
     const requestId = ++this.#lastRequestId
-    await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, RESPONSE_TIMEOUT_MS)
-      this.#responses.set(requestId, () => {
-        clearTimeout(timer)
-        resolve()
-      })
-      if (worker.isConnected()) worker.send({ kind: 'poll', requestId } satisfies ToWorker, () => {})
-    })
-    this.#responses.delete(requestId)
+    const response = once(this.#responses, String(requestId), { signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) })
+    if (worker.isConnected()) worker.send({ kind: 'poll', requestId } satisfies ToWorker, () => {})
+    // The last known values stand in for those of a worker that is too busy to respond.
+    await response.catch(() => {})
   }
 }
 
