@@ -32,8 +32,9 @@ export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Fil
       else await writeTo(stdout)
     }
   })
-  // If interrupted, unwritten data on standard output would keep the process alive until it is read.
-  if (file === undefined) stderr.write('', () => process.exit(code))
+  // The connections of a source that was not read would keep the process alive, as would unwritten data on standard
+  // output after an interruption.
+  stderr.write('', () => process.exit(code))
   return code
 }
 

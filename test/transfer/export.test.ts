@@ -156,6 +156,14 @@ t.test('an export that MongoDB stops sending says why, and leaves no file', asyn
   t.strictSame(readdirSync(folder), [])
 })
 
+t.test('an export from MongoDB into a folder that does not exist says so, and exits', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const file = join(testFolder(t), 'nowhere', 'plants.ndjson')
+  const { code, stderr } = await run(['export', file], { MONGODB_URL: mongo.url }, counted)
+  t.equal(code, 1)
+  t.match(stderr, /^not finished: .*plants\.ndjson cannot be written: ENOENT/m)
+})
+
 t.test('plants created during an export from MongoDB do not prolong it', async t => {
   const mongo = await ScriptedMongo.start(t)
   const client = await MongoClient.connect(mongo.url)
