@@ -24,6 +24,8 @@ export function readCommand (args: readonly string[]): Command {
   const { values: { help, version, quiet }, positionals } = parse(args)
   if (help) return { name: 'help' }
   if (version) return { name: 'version' }
+  // A variable of a script that is not set.
+  if (positionals.includes('')) throw new UnknownCommand(`an argument is empty; ${hint}`)
   const [name = 'serve', file, ...more] = positionals
   switch (name) {
     case 'serve':
@@ -40,7 +42,7 @@ export function readCommand (args: readonly string[]): Command {
       return { name, file: file === '-' ? undefined : file, quiet: quiet === true }
     case 'backup':
       refuse(name, more)
-      if (file === undefined || file === '') throw new UnknownCommand(`backup takes the name of a file: plant-store backup FILE; ${hint}`)
+      if (file === undefined) throw new UnknownCommand(`backup takes the name of a file: plant-store backup FILE; ${hint}`)
       return { name, file, quiet: quiet === true }
     default:
       throw new UnknownCommand(`${JSON.stringify(name)} is not a command; ${hint}`)
