@@ -1,5 +1,4 @@
 import t from 'tap'
-import { EventLoopLag } from '../../src/service/http/event-loop-lag.js'
 import { create, startService } from '../support/process/program.js'
 
 // SIGUSR1 starts to block the event loop, for 800 ms at a time; a second one stops it.
@@ -13,10 +12,6 @@ const blocker = `
     }
     if (isBlocking) block()
   })`
-
-t.test('at first the event loop does not lag', async t => {
-  t.notOk(new EventLoopLag().lagging)
-})
 
 t.test('while the event loop lags, plants are refused, and /health/ready says why', async t => {
   const service = await startService(t, {}, { counted: true, preload: ['--import', `data:text/javascript,${encodeURIComponent(blocker)}`] })

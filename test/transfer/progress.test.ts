@@ -52,15 +52,6 @@ t.test('to a pipe a line is written every five seconds, and one at the end', asy
   t.equal(output.text, `${`export: ${state()}\n`.repeat(2)}id 7: bad\nexport: ${state()}\n`)
 })
 
-t.test('with --quiet, no progress is written, but other lines are', async t => {
-  const output = new Output(false)
-  const progress = showProgress(output, 'export', true, state)
-  mock.timers.tick(10_000)
-  progress.line('id 7: bad')
-  progress.end()
-  t.equal(output.text, 'id 7: bad\n')
-})
-
 t.test('on a terminal of 60 columns no line wraps', needsProgram('script', 'bsdutils'), async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(2_000))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { create, launch, run, startService, testFolder, token } from '../../support/process/program.js'
+import { create, launch, startService, testFolder, token } from '../../support/process/program.js'
 import { program } from '../../support/process/project.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 
@@ -24,13 +24,6 @@ t.test('HOST sets the address, BODY_LIMIT limits the bytes of a body, and QUEUE_
     for (const { status } of await Promise.all(Array.from({ length: 20 }, () => create(address)))) statuses.add(status)
   }
   t.strictSame([...statuses].sort(), [200, 503])
-})
-
-t.test('a HOST that is not an address of the machine fails startup with one line', async t => {
-  // An address for documentation (RFC 5737, section 3).
-  const { code, stderr } = await run([], { HOST: '192.0.2.1', PORT: '0', DATA_DIR: testFolder(t), ACCESS_TOKENS: token })
-  t.equal(code, 1)
-  t.match(stderr, /^plant-store: .*EADDRNOTAVAIL.*192\.0\.2\.1.*: check HOST, PORT and METRICS_PORT\n$/)
 })
 
 t.test('lines below LOG_LEVEL are not logged', async t => {

@@ -72,14 +72,6 @@ t.test('each plant gets its own outcome or error, as soon as it is known', async
   t.equal(await same, 'same')
 })
 
-t.test('plants keep their own outcomes if readiness is checked in the same turn', async t => {
-  const { store } = await remoteTo(t, async ({ id }) => id === 1n ? 'taken' : id === 2n ? 'same' : 'stored')
-  const [first, second, third] = plants(4).slice(1).map(plant => () => store.create(plant, soon()))
-  const results = Promise.all([first?.(), store.ready(), second?.(), store.ready(), third?.()])
-  const [taken, , same, , stored] = await results
-  t.strictSame([taken, same, stored], ['taken', 'same', 'stored'])
-})
-
 t.test('id, name and tag are exact, and the deadline is passed on', async t => {
   const received: [NewPlant, number][] = []
   const { store } = await remoteTo(t, async (...args) => {
