@@ -4,7 +4,6 @@ import type { Tokens } from '../http/authentication.js'
 import { endConnection, leaveBodyUnread, refuseUpgrade } from '../http/body/unread-body.js'
 import { ApiError } from '../http/errors/error-codes.js'
 import { sendError } from '../http/errors/error-handler.js'
-import { serialize } from '../http/schemas/serialization.js'
 import { plantStore } from '../plugin.js'
 import type { PlantStore } from '../stores/plant-store.js'
 import type { Configuration } from './config/configuration.js'
@@ -42,22 +41,14 @@ export async function createApp (
     ...(isTrusted && { trustProxy: isTrusted }),
     // A child logger for each request would cost more than the request, so only requests that fail get one.
     logger: false,
-    // The routes bring their own compilers. Fastify's defaults would load Ajv at startup.
-    schemaController: {
-      compilersFactory: {
-        buildValidator: () => { throw new TypeError('a route has no validatorCompiler') },
-        buildSerializer: () => () => serialize
-      }
-    },
+    // Only the route of plants needs compilers, and brings its own. Fastify's defaults would load Ajv at startup.
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     serverFactory: handler => {
       const { tls, ACCESS_LOG } = configuration
       const server = createHttpServer(handler, { ids, tls, accessLog: ACCESS_LOG ? log : undefined })
       onServer?.(server)
       return server
     },
-    // During shutdown, requests get their usual responses, with Connection: close.
-    return503OnClosing: false,
-    forceCloseConnections: false,
     // createHttpServer adds its own to each of the servers.
     clientErrorHandler: () => {},
     frameworkErrors: (error, request, reply) => {
@@ -88,6 +79,10 @@ export async function createApp (
     queueBytes: configuration.QUEUE_BYTES
   })
   return app
+}
+
+function noCompiler (): never {
+  throw new TypeError('a route has no compilers of its own')
 }
 
 /** Refuses malformed requests, and create requests while the event loop lags, before any other work. */
