@@ -29,6 +29,8 @@ try {
 
 /** Each command loads only the modules that it needs. */
 async function run (command: Command): Promise<number | undefined> {
+  // For example, a reader that has exited: `plant-store --help | head -1`.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   switch (command.name) {
     case 'help':
       process.stdout.write(usage)

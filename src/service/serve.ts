@@ -17,7 +17,9 @@ export async function serve (): Promise<void> {
   const starting = start({ ...read, ACCESS_TOKENS: read.ACCESS_TOKENS ?? [generated] }, madeToken)
   // No event has been handled since the files were read, so none is missed: a SIGHUP during startup reads them again.
   process.on('SIGHUP', async () => {
-    const { service, log, logCertificate } = await starting
+    const started = await starting.catch(() => undefined)
+    if (started === undefined) return
+    const { service, log, logCertificate } = started
     try {
       const { ACCESS_TOKENS, tls } = readCredentials(env)
       service.reload({ ACCESS_TOKENS: ACCESS_TOKENS ?? [generated], tls })

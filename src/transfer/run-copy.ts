@@ -29,8 +29,6 @@ export interface Copy {
  */
 export async function runCopy ({ task, source, copy, from, to, quiet }: Copy): Promise<number> {
   const { stdout, stderr } = process
-  // A closed standard output is not an error.
-  for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const isExport = task === 'export'
   const signal = interruption()
   const started = performance.now()

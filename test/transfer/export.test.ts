@@ -76,6 +76,20 @@ t.test('a database whose text is not UTF-8 is refused', async t => {
   t.match(stderr, /^plant-store: \S+plants\.db cannot be read: its text is in UTF-16le, not in UTF-8\n$/)
 })
 
+t.test('a damaged database is reported in one line', async t => {
+  const folder = testFolder(t)
+  fill(folder, manyPlants(20_000))
+  const path = join(folder, 'plants.db')
+  const database = openSqlite(path)
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  database.close()
+  const file = readFileSync(path)
+  writeFileSync(path, file.fill('damage', file.length / 2, file.length / 2 + 4_096))
+  const { code, stderr } = await run(['export', '-q'], { DATA_DIR: folder }, counted)
+  t.equal(code, 1)
+  t.match(stderr, /^plant-store: \S+plants\.db cannot be read: database disk image is malformed\n$/)
+})
+
 t.test('options for decoding in the URL do not change what is exported', async t => {
   const mongo = await ScriptedMongo.start(t)
   const client = await MongoClient.connect(mongo.url)

@@ -113,7 +113,7 @@ class Workers implements RunningService {
     for (const slot of this.#slots) if (slot.worker !== undefined) send(slot.worker, { kind: 'shutdown', isLast: slot === last })
     const unclean = (await exits).filter(isClean => !isClean).length
     await this.#store?.close?.()
-    if (unclean > 0) throw new Error(`${unclean} workers did not shut down cleanly`)
+    if (unclean > 0) throw new Error(`workers did not shut down cleanly: ${unclean}`)
   }
 
   async metrics (): Promise<MetricsData[]> {

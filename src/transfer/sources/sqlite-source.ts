@@ -20,13 +20,19 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export async function openPlantsFile (path: string): Promise<DatabaseSyncInstance> {
   if (!existsSync(path)) throw new TransferFault(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
   const { DatabaseSync } = await sqliteBinding()
-  try {
+  return reading(path, () => {
     const database = new DatabaseSync(path, { readOnly: true })
     database.exec('PRAGMA busy_timeout = 5000')
     const { encoding } = database.prepare('PRAGMA encoding').get()
     if (encoding !== 'UTF-8') throw new Error(`its text is in ${encoding}, not in UTF-8`)
     database.prepare('SELECT id, name, tag FROM plants')
     return database
+  })
+}
+
+function reading<T> (path: string, read: () => T): T {
+  try {
+    return read()
   } catch (error) {
     throw unreadable(path, error)
   }
@@ -45,7 +51,7 @@ export async function sqliteSource (path: string): Promise<PlantSource> {
   select.setReadBigInts(true)
   const extent = database.prepare('SELECT (SELECT count(*) FROM plants) AS size, (SELECT max(id) FROM plants) AS highest')
   extent.setReadBigInts(true)
-  const { size, highest } = extent.get()
+  const { size, highest } = reading(path, () => extent.get())
   const highestId: bigint = highest ?? LOWEST_ID
 
   /** Reads the next page. A statement that stays open would keep the log of a service from being emptied. */
@@ -64,14 +70,12 @@ export async function sqliteSource (path: string): Promise<PlantSource> {
     async * pages () {
       try {
         for (let next = LOWEST_ID; next <= highestId;) {
-          const rows = readPage(next)
+          const rows = reading(path, () => readPage(next))
           yield rows.map(row => ({ place: `id ${row.id}`, plant: plantOf(row) }))
           next = (rows.at(-1)?.id ?? highestId) + 1n
           // Reading blocks the event loop, which the target, signals and the progress need too.
           await turn()
         }
-      } catch (error) {
-        throw unreadable(path, error)
       } finally {
         database.close()
       }

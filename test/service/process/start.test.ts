@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import t from 'tap'
 import { failingCalls, withCompiler } from '../../support/process/failing-calls.js'
 import { heldStart } from '../../support/process/held-start.js'
 import { create, launch, run, startService, testFolder, token } from '../../support/process/program.js'
+import { program } from '../../support/process/project.js'
 
 t.test('a port in use is reported in one line', async t => {
   const first = await startService(t)
@@ -23,6 +26,28 @@ for (const kind of ['process', 'files'] as const) {
     const { code, stderr } = await run([], { PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token, WORKERS: '2', ...calls.env })
     t.equal(code, 1)
     t.match(stderr, /^plant-store: spawn .*(EAGAIN|EMFILE): raise the limits of processes, memory and open files, or lower WORKERS\n$/)
+  })
+}
+
+t.test('SIGHUP during a startup that fails changes nothing of its message', async t => {
+  const first = await startService(t)
+  const folder = testFolder(t)
+  const start = heldStart(folder)
+  start.hold()
+  const service = launch(t, { PORT: new URL(first.address).port, DATA_DIR: folder, ACCESS_TOKENS: token }, start)
+  process.kill(await start.isHeld(), 'SIGHUP')
+  start.release()
+  t.match(await service.ended, { code: 1, stdout: '', stderr: /^plant-store: .*EADDRINUSE.*\n$/ })
+})
+
+for (const option of ['--help', '--version']) {
+  t.test(`${option} exits with 0 and without a message if nobody reads its output`, async t => {
+    const child = spawn(process.execPath, [program, option])
+    child.stdout.destroy()
+    let stderr = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text })
+    t.strictSame(await once(child, 'close'), [0, null])
+    t.equal(stderr, '')
   })
 }
 
