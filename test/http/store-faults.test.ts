@@ -6,8 +6,6 @@ import { answersError, buildService, TOKEN } from '../support/http/service.js'
 
 const PLANT = { id: 1, name: 'a name that no log may contain', tag: 'a tag that no log may contain' }
 
-const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
-
 /** A store whose requests stay pending until the test settles them. */
 function waitingStore () {
   const waiting: { resolve: (outcome: CreateOutcome) => void, reject: (reason: unknown) => void }[] = []
@@ -33,12 +31,11 @@ t.test('any other error from a store is 500, 50001, without internal detail, whi
   for (const [name, create] of Object.entries(faults)) {
     await t.test(name, async t => {
       const service = await buildService(t, { create })
-      const response = await service.create(PLANT, { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` })
+      const response = await service.create(PLANT)
       answersError(t, response, 50001, /^The service failed and the plant may have been stored: retrying the same plant is safe$/)
       t.notMatch(response.body, /secret/)
       t.notOk('retry-after' in response.headers)
       checkLog(t, service.log, 50, 500, 'secret detail')
-      t.equal(JSON.parse(service.log[0] as string).traceId, TRACE)
     })
   }
 })
@@ -112,16 +109,6 @@ t.test('a late outcome does not remove the deadline of another create request', 
   while (waiting.length < 3) await sleep(1)
   waiting[0]?.resolve('stored')
   t.equal((await third).statusCode, 504)
-})
-
-t.test('an invalid trace id is not logged', async t => {
-  const { create, log } = await buildService(t, { create: async () => { throw new PlantNotStored('away') } })
-  const valid = TRACE.replace(/^4/, '0')
-  for (const traceparent of [
-    `x00-${TRACE}-00f067aa0ba902b7-01`, `ff-${TRACE}-00f067aa0ba902b7-01`, `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, `00-${TRACE}-${'0'.repeat(16)}-01`,
-    `00-${TRACE}-00f067aa0ba902b7-01x`, TRACE, `00-${valid}-00f067aa0ba902b7-01`
-  ]) await create(PLANT, { traceparent })
-  t.strictSame(log.map(line => JSON.parse(line).traceId), [...Array(6), valid])
 })
 
 t.test('a create request beyond QUEUE_LIMIT is 503, 50301, with Retry-After, until there is room again', async t => {

@@ -45,15 +45,6 @@ export function errorHeaders ({ kind }: ApiError, requestId: string): Record<str
   }
 }
 
-function logFault ({ kind, statusCode, error, message, cause }: ApiError, { log, headers }: FastifyRequest): void {
-  const trace = traceId(headers.traceparent)
-  const level = kind === 'internal' ? 'error' : 'warn'
-  log[level]({ ...(trace && { traceId: trace }), statusCode, error, err: cause }, message)
-}
-
-/** The trace id in a `traceparent` header (W3C Trace Context, section 3.2); undefined if there is none. */
-export function traceId (traceparent: string | string[] | undefined): string | undefined {
-  if (typeof traceparent !== 'string') return undefined
-  const id = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/.exec(traceparent)
-  return id?.[1]
+function logFault ({ kind, statusCode, error, message, cause }: ApiError, { log }: FastifyRequest): void {
+  log[kind === 'internal' ? 'error' : 'warn']({ statusCode, error, err: cause }, message)
 }

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
-import { traceId } from '../../http/errors/error-handler.js'
 
 /**
  * Logs one line for each request, without its body, its credentials and its query, which may be a token; without a
@@ -37,15 +36,14 @@ export function accessLog (app: FastifyInstance, log: FastifyBaseLogger): void {
   }
 
   function logRequest (reply: FastifyReply, remoteAddress?: string, statusCode?: number): void {
-    const { id: reqId, method, url, headers } = reply.request
+    const { id: reqId, method, url } = reply.request
     log.info({
       reqId,
       method,
       url: url.split('?', 1)[0],
       statusCode,
       responseTime: Number(reply.elapsedTime.toFixed(3)),
-      remoteAddress,
-      traceId: traceId(headers.traceparent)
+      remoteAddress
     }, 'request')
   }
 }

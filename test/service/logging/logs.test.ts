@@ -16,11 +16,10 @@ import { create, startService, testFolder, token } from '../../support/process/p
 import { program } from '../../support/process/project.js'
 import { until } from '../../support/until.js'
 
-t.test('ACCESS_LOG writes one line for each request, with its trace id and without secrets, and loses none at shutdown', async t => {
+t.test('ACCESS_LOG writes one line for each request, without secrets, and loses none at shutdown', async t => {
   const service = await startService(t, { ACCESS_LOG: 'true', WORKERS: '2' }, { counted: true })
-  const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
   await fetch(`${service.address}/plants?access_token=${token}`, {
-    method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', traceparent: `00-${trace}-00f067aa0ba902b7-01` }, body: '{"id":1,"name":"a name nobody may read"}'
+    method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: '{"id":1,"name":"a name nobody may read"}'
   })
   await create(service.address, { bearer: 'another-access-token' })
   for (let i = 0; i < 200; i++) await create(service.address)
@@ -28,7 +27,7 @@ t.test('ACCESS_LOG writes one line for each request, with its trace id and witho
   t.equal((await service.ended).code, 0)
   const lines = service.log.filter(({ msg }) => msg === 'request')
   t.equal(lines.length, 202)
-  const first = lines.find(({ traceId }) => traceId === trace)
+  const first = lines.find(({ statusCode }) => statusCode === 200)
   t.match(first, { level: 30, method: 'POST', url: '/plants', statusCode: 200, reqId: /^[\w-]{12}-\w+$/, remoteAddress: '127.0.0.1' })
   t.type(first?.responseTime, 'number')
   t.match(lines.find(({ statusCode }) => statusCode === 401), { level: 30 }, 'a refusal is not an error')
