@@ -6,7 +6,7 @@ import { messageOf } from '../../error-message.js'
 import type { CreateQueue } from '../create-queue.js'
 import { ApiError } from '../errors/error-codes.js'
 import { IncomingBody } from './incoming-body.js'
-import { exactInteger, mayHaveFraction, numberLiteral } from './int64.js'
+import { exactId } from './exact-id.js'
 
 /** Why a body was refused. It is kept on the request until the host's preValidation hooks have run. */
 export const refusal = Symbol('plant-store.refusal')
@@ -124,10 +124,4 @@ export function parseBody (bytes: Buffer): unknown {
   }
   if (body !== null && typeof body.id === 'number') body.id = exactId(body.id, text)
   return body
-}
-
-function exactId (id: number, text: string): bigint | number {
-  // JSON.parse reads a safe integer without a fraction or an exponent exactly.
-  if (Number.isSafeInteger(id) && !mayHaveFraction(text)) return BigInt(id)
-  return exactInteger(numberLiteral(text, 'id') ?? '') ?? id
 }
