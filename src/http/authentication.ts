@@ -1,4 +1,4 @@
-import bearerAuth from '@fastify/bearer-auth'
+import bearerAuth, { type verifyBearerAuthFactory } from '@fastify/bearer-auth'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { BearerTokens } from './bearer-tokens.js'
 import { ApiError } from './errors/error-codes.js'
@@ -21,8 +21,8 @@ export async function bearerAuthentication (app: FastifyInstance, tokens: Tokens
   const list = typeof tokens === 'function' ? undefined : BearerTokens.from(tokens)
   const decide = typeof tokens === 'function' ? tokens : (token: string) => list?.accepts(token) === true
   // A host's registration is used: a second one in the same scope would throw.
-  if (app.verifyBearerAuthFactory === undefined) await app.register(bearerAuth, { addHook: false, keys: [] })
-  const verify = app.verifyBearerAuthFactory?.({
+  if (!app.hasDecorator('verifyBearerAuthFactory')) await app.register(bearerAuth, { addHook: false, keys: [] })
+  const verify = app.getDecorator<verifyBearerAuthFactory>('verifyBearerAuthFactory')({
     addHook: false,
     keys: [],
     auth: (_key, request) => {
@@ -34,7 +34,6 @@ export async function bearerAuthentication (app: FastifyInstance, tokens: Tokens
     // Nothing is logged: a refusal is not an error.
     verifyErrorLogLevel: ''
   })
-  if (verify === undefined) throw new TypeError('plant-store: @fastify/bearer-auth has no verifyBearerAuthFactory: use version 10.1 or later')
 
   return function authenticate (request, reply, done) {
     const { headers, rawHeaders } = request.raw
