@@ -38,18 +38,14 @@ type ValidatedRequest = ParsedRequest & { [plant]?: NewPlantWire }
  */
 export function keepPlant (request: ValidatedRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
   if (request[refusal] !== undefined) return done(request[refusal])
-  const body = request.body as NewPlantWire | null | undefined
-  if (body === undefined) return done(new ApiError('bodyMissing'))
-  if (body !== null) {
-    const { id, name, tag } = body
-    request[plant] = tag === undefined ? { id, name } : { id, name, tag }
-  }
+  if (request.body === undefined) return done(new ApiError('bodyMissing'))
+  // Also of null or a number, which the validator refuses.
+  const { id, name, tag }: NewPlantWire = Object(request.body)
+  request[plant] = tag === undefined ? { id, name } : { id, name, tag }
   done()
 }
 
 /** The plant of a validated request. */
 export function plantOf (request: ValidatedRequest): NewPlantWire {
-  const kept = request[plant]
-  if (kept === undefined) throw new ApiError('plantInvalid')
-  return kept
+  return request[plant] as NewPlantWire
 }
