@@ -55,12 +55,10 @@ export class IncomingBody {
     return undefined
   }
 
-  /** Returns the whole body, or undefined if it is empty, and releases it. */
-  take (): Buffer | undefined {
-    const buffer = this.#buffer
-    this.release()
+  /** What was received; undefined if that is nothing. */
+  get content (): Buffer | undefined {
     if (this.received === 0) return undefined
-    return buffer.length === this.received ? buffer : buffer.subarray(0, this.received)
+    return this.#buffer.length === this.received ? this.#buffer : this.#buffer.subarray(0, this.received)
   }
 
   /** Releases the buffer. */

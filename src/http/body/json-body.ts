@@ -92,16 +92,14 @@ function settle (payload: BodyStream): boolean {
 
 function onEnd (this: BodyStream): void {
   if (this[reading] === undefined) return
-  const { body, request, done } = this[reading]
-  request[bodyBytes] = body.received
-  const bytes = body.take()
+  const { body: { content, received }, request, done } = this[reading]
   settle(this)
+  request[bodyBytes] = received
   let parsed
   try {
-    parsed = bytes && parseBody(bytes)
+    parsed = content && parseBody(content)
   } catch (error) {
-    if (error instanceof ApiError) return refuse(request, error, done)
-    throw error
+    return refuse(request, error as ApiError, done)
   }
   done(null, parsed)
 }
