@@ -9,6 +9,7 @@ export interface Timer {
 export interface Clock {
   /** As `performance.now()`. */
   now (): number
+  /** As `setTimeout`, for any delay: one that Node does not take is limited to the range that it does. */
   setTimeout (task: () => void, delay: number): Timer
   /** Calls the task at the end of this turn of the event loop. */
   setImmediate (task: () => void): object
@@ -19,10 +20,12 @@ export function monotonicMs (): number {
   return Number(process.hrtime.bigint()) / 1e6
 }
 
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 export const systemClock: Clock = {
   now: () => performance.now(),
   setTimeout (task, delay) {
-    const timer = setTimeout(task, delay)
+    const timer = setTimeout(task, Math.min(Math.max(delay, 1), LONGEST_TIMER_MS))
     return { ref: () => timer.ref(), unref: () => timer.unref(), clear: () => clearTimeout(timer) }
   },
   setImmediate

@@ -50,7 +50,7 @@ export class Deadlines {
   }
 
   #arm (waiter: Waiter): void {
-    this.#timer = this.#clock.setTimeout(this.#expire, Math.max(waiter.deadline - this.#clock.now(), 0) + 1)
+    this.#timer = this.#clock.setTimeout(this.#expire, waiter.deadline - this.#clock.now() + 1)
   }
 
   readonly #expire = (): void => {

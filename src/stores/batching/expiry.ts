@@ -4,7 +4,6 @@ import { giveUp, type PendingCreate } from './pending-create.js'
 /** A request whose plant cannot be written in time is given up this long before its deadline, for the response. */
 export const RESPONSE_TIME_MS = 50
 const INTERVAL_MS = 10
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Gives up pending requests shortly before their deadlines, by one timer for all. */
 export class Expiry {
@@ -33,7 +32,7 @@ export class Expiry {
     this.stop()
     this.#watched = deadline
     const delay = Math.max(deadline - RESPONSE_TIME_MS - this.#clock.now(), shortestDelay)
-    this.#timer = this.#clock.setTimeout(this.#expire, Math.min(delay, LONGEST_TIMER_MS))
+    this.#timer = this.#clock.setTimeout(this.#expire, delay)
     this.#timer.unref()
   }
 

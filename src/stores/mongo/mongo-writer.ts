@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
 import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
 import type { StoreWriter } from '../batching/batched-plant-store.js'
+import { RESPONSE_TIME_MS } from '../batching/expiry.js'
 import { PlantNotStored, PlantPerhapsStored, type NewPlant } from '../plant-store.js'
 import type { CommandStarted, MongoCollection, MongoDriverClient } from './mongo-driver.js'
 import { connectionFault, isSelectionError, isServerError, isWriteConcernError, wasSilent } from './mongo-errors.js'
@@ -41,11 +42,8 @@ const REFUSALS = new Set([13 /* Unauthorized */, 18 /* AuthenticationFailed */, 
  * as Long. With `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
  */
 export const REPLIES = { raw: false, promoteValues: true, promoteLongs: true, useBigInt64: false } as const
-/** How long before the deadline an attempt is aborted, so that its outcome can still be reported. */
-const RESPONSE_TIME_MS = 50
 /** Without a timeout, a ping whose connection closes would keep its place in the pool. */
 const PING_TIMEOUT_MS = 5_000
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /**
  * Writes batches of plants with the `insert` command (unordered, majority, journal), and decides the outcome of each
@@ -84,7 +82,7 @@ export class MongoWriter implements StoreWriter {
     this.#client = plants.db.client
     this.#isConnected = ownClient === undefined
     const { socketTimeoutMS, monitorCommands } = this.#client.options
-    this.#longestTry = socketTimeoutMS > 0 ? socketTimeoutMS * 1.2 : LONGEST_TIMER_MS
+    this.#longestTry = socketTimeoutMS > 0 ? socketTimeoutMS * 1.2 : Infinity
     if (monitorCommands) {
       this.#sent = new Set()
       this.#client.on('commandStarted', this.#onCommand)
@@ -139,8 +137,7 @@ export class MongoWriter implements StoreWriter {
     const limit = new AbortController()
     const timer = this.#clock.setTimeout(
       () => limit.abort(new Error('no response in time')),
-      // Node 24 warns of a negative delay.
-      Math.max(Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_TIME_MS), 1)
+      Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_TIME_MS)
     )
     try {
       if (!this.#isConnected) await this.#connectUntil(limit.signal)

@@ -201,15 +201,6 @@ t.test('a request past its deadline is not sent', async t => {
   t.match(outcomes.get(1), { name: 'PlantNotStored', message: /too busy/ })
 })
 
-t.test('a distant or infinite deadline does not overflow the timer', async t => {
-  const { clock, outcomes, create, created, answered } = sharedWrites()
-  create([1], Infinity)
-  await created([2], 2 ** 40)
-  await answered('stored')
-  t.strictSame([...outcomes.values()], ['stored', 'stored'])
-  t.ok((clock.next ?? 0) - clock.now() < 2 ** 31)
-})
-
 t.test('an idle store does not keep the process alive', async t => {
   const { clock, created, answered } = sharedWrites()
   await created([1])
