@@ -207,14 +207,11 @@ export class MongoWriter implements StoreWriter {
 
   #failure (error: unknown, comment: string): CreateFailure {
     const reason = connectionFault(error)
-    const wasNotSent = this.#sent?.has(comment) === false
-    if (isServerError(error)) {
-      if (REFUSALS.has(Number(error.code))) return new PlantNotStored(reason, { permanent: true })
-      const wroteNothing = wasNotSent || error.errorLabels?.includes('NoWritesPerformed') === true
-      return new (wroteNothing ? PlantNotStored : PlantPerhapsStored)(reason)
-    }
-    const wroteNothing = !wasSilent(error) && (wasNotSent || isSelectionError(error))
-    return new (wroteNothing ? PlantNotStored : PlantPerhapsStored)(reason)
+    if (isServerError(error) && REFUSALS.has(Number(error.code))) return new PlantNotStored(reason, { permanent: true })
+    const wasNotSent = this.#sent?.has(comment) === false || isSelectionError(error)
+    const saysNothingWritten = isServerError(error) && error.errorLabels?.includes('NoWritesPerformed') === true
+    const isNotStored = saysNothingWritten || (wasNotSent && !wasSilent(error))
+    return new (isNotStored ? PlantNotStored : PlantPerhapsStored)(reason)
   }
 }
 
