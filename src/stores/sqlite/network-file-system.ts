@@ -23,11 +23,6 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
  * @returns the name of the file system; undefined if it is local, or unknown, as outside of Linux
  */
 export async function networkFileSystem (path: string): Promise<string | undefined> {
-  if (process.platform === 'win32') return path.startsWith('\\\\') ? 'SMB' : undefined
-  if (process.platform !== 'linux') return undefined
-  try {
-    return NETWORK_FILE_SYSTEMS.get((await statfs(dirname(path))).type)
-  } catch {
-    return undefined
-  }
+  const found = await statfs(dirname(path)).catch(() => undefined)
+  return found && NETWORK_FILE_SYSTEMS.get(found.type)
 }
