@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { b64token, BearerTokens } from '../../src/http/bearer-tokens.js'
+import { BearerTokens } from '../../src/http/bearer-tokens.js'
 
 const anyToken = fc.stringMatching(/^[A-Za-z0-9\-._~+/]{1,40}={0,3}$/)
 
@@ -20,14 +20,9 @@ t.test('a token is accepted if and only if it is in the set', async () => {
 
 t.test('an empty set or an invalid token is refused, and the message contains no token', async t => {
   t.throws(() => new BearerTokens([]), new TypeError('there must be at least one access token'))
-  for (const wrong of ['with space', 'ünïcode', '', '=', 'a=b', 'new\nline', 'comma,token', 'nul\0']) {
+  for (const wrong of ['with space', 'ünïcode', '', '=', '==', 'a=b', 'new\nline', 'comma,token', 'nul\0']) {
     t.throws(() => new BearerTokens(['fine', wrong]), { name: 'TypeError', message: /^access token 2 of 2 is not a b64token \(RFC 6750, section 2\.1\)/ })
   }
   t.throws(() => new BearerTokens([12 as unknown as string]), { name: 'TypeError', message: /^access token 1 of 1/ })
   t.throws(() => new BearerTokens(['se cret']), { message: /^((?!se cret).)*$/ })
-})
-
-t.test('a b64token has the syntax of RFC 6750', async t => {
-  for (const token of ['a', 'AZaz09-._~+/', 'abc=', 'abc==']) t.match(token, b64token, token)
-  for (const token of ['', '=', '==', 'a b', 'a=b', 'a,b', 'ä', 'a\n']) t.notMatch(token, b64token, JSON.stringify(token))
 })

@@ -63,13 +63,6 @@ t.test('the wait for a lock ends a quarter of a second before the first deadline
   t.ok(until > before + 2_749 && until < after + 2_751, `${until - before} ms`)
 })
 
-t.test('each plant gets its outcome', async t => {
-  const scripted = scriptedClient()
-  const write = scripted.client.write([1n, 2n, 3n].map(id => ({ id, name: 'Ficus' })), Infinity, Infinity)
-  scripted.thread.answer({ kind: 'done', outcomes: Uint8Array.of(2, 0, 1) })
-  t.strictSame(await write, ['taken', 'stored', 'same'])
-})
-
 t.test('while a file cannot be opened, a thread is started at most every 100 ms, not for each batch', async t => {
   for (const lasting of [UNUSABLE, fault({ permanent: true })]) {
     const scripted = scriptedClient()
@@ -178,24 +171,6 @@ t.test('a thread knows whether an earlier one had the file open: only the first 
   t.strictSame(scripted.threads.map(({ wasOpen }) => wasOpen), [false, false, true])
 })
 
-t.test('opening fails only for a file that must not be written', async t => {
-  for (const [answer, error] of [[DONE], [fault()], [fault({ permanent: true })], [UNUSABLE, StoreUnusable]] as const) {
-    const scripted = scriptedClient()
-    const open = scripted.client.open()
-    t.match(scripted.thread.requests, [{ kind: 'check', thoroughly: false }])
-    scripted.thread.answer(answer)
-    if (error === undefined) await t.resolves(open)
-    else await t.rejects(open, { name: error.name, message: 'SQLite: not ours' })
-  }
-})
-
-t.test('a check that fails rejects with the reason', async t => {
-  const scripted = scriptedClient()
-  const check = scripted.client.check(true)
-  scripted.thread.answer(fault())
-  await t.rejects(check, { name: 'Error', message: 'SQLite: a fault' })
-})
-
 t.test('close lets the thread complete earlier requests, and waits for its exit', async t => {
   const scripted = scriptedClient()
   const write = scripted.write()
@@ -223,10 +198,4 @@ t.test('after close, a check that waits for the exit of a thread does not start 
   await closed
   await t.rejects(second, { message: 'SQLite: the store is closed' })
   t.equal(scripted.threads.length, 1)
-})
-
-t.test('close does not start a thread if there is none', async t => {
-  const scripted = scriptedClient()
-  await t.resolves(scripted.client.close())
-  t.equal(scripted.threads.length, 0)
 })

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { TerminationGuard } from '../../../src/stores/sqlite/thread/termination-guard.js'
 import { bare } from '../../support/process/bare.js'
 import { compiledPackage } from '../../support/process/project.js'
@@ -38,18 +37,6 @@ t.test('stopping a thread waits for its current task', async t => {
   guard.stop()
   t.equal(Atomics.load(new Int32Array(guard.memory), 1), 0, 'the task is complete')
   await once(worker, 'exit')
-})
-
-t.test('the threads of several stores share one listener for the exit of the process, until the last store is closed', async t => {
-  const folder = t.testdir()
-  const stores = ['a.db', 'b.db', 'c.db'].map(name => sqlitePlantStore({ path: join(folder, name) }))
-  const before = process.listenerCount('exit')
-  for (const store of stores) await store.open?.()
-  for (const store of stores) {
-    t.equal(process.listenerCount('exit'), before + 1)
-    await store.close?.()
-  }
-  t.equal(process.listenerCount('exit'), before)
 })
 
 t.test('a process that exits during a write keeps its exit code and loses no acknowledged plant', async t => {
