@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { codeOf, messageOf } from '../../error-message.js'
 import { StoreUnusable } from '../plant-store.js'
-import { resultCode } from './sqlite-failure.js'
+import { resultCode, SqliteFailure } from './sqlite-failure.js'
 
 /** `PRAGMA user_version` of the files that this version writes. */
 export const FORMAT = 1
@@ -38,6 +38,7 @@ export type DatabaseClass = typeof import('@photostructure/sqlite').DatabaseSync
  * @param wasOpen whether this process had it open before: then it is not created, and its log is emptied
  * @param lockWaitMs how long to wait for another program's lock
  * @throws {StoreUnusable} if the file must not be written: another program's, a newer version's, damaged, or read-only
+ * @throws {SqliteFailure} if its log cannot be emptied
  */
 export function openDatabase (
   Database: DatabaseClass, path: string, wasOpen = false, lockWaitMs = 0
@@ -51,7 +52,7 @@ export function openDatabase (
     checkFormat(database, path, wasOpen)
     database.exec(SETTINGS)
     // After a failed sync the log may not be on disk, and no later sync would report it.
-    if (wasOpen) database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    if (wasOpen) emptyLog(database, path)
     database.exec(`BEGIN IMMEDIATE; ${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
     return database
   } catch (error) {
@@ -78,6 +79,15 @@ export function growLog (database: DatabaseSyncInstance, path: string): void {
   }
   rollBack(database)
   database.exec(`PRAGMA cache_size = ${PAGE_CACHE}`)
+}
+
+/**
+ * Moves the content of the write-ahead log to the database file.
+ * @throws {SqliteFailure} if another program is reading the log
+ */
+export function emptyLog (database: DatabaseSyncInstance, path: string): void {
+  const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
+  if (busy !== 0) throw new SqliteFailure(`another program is reading the log of ${path}, which must be emptied: stop that program`)
 }
 
 /** Rolls back the transaction, if there is one: Node 22.13 has no `isTransaction`. */

@@ -1,6 +1,6 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import type { NewPlant } from '../plant-store.js'
-import { FORMAT, growLog, openDatabase, rollBack, type DatabaseClass } from './database.js'
+import { emptyLog, FORMAT, growLog, openDatabase, rollBack, type DatabaseClass } from './database.js'
 import { identityOf, isSame, OpenFiles, type FilesState } from './open-files.js'
 import { failureOf, isLocked, SqliteFailure, violatesConstraint } from './sqlite-failure.js'
 import { SAME, TAKEN } from './thread/thread-messages.js'
@@ -53,7 +53,8 @@ export class SqlitePlantsTable {
    * @param options.wasOpen whether this process had the file open before: then it is not created
    * @param options.lockWaitMs how long to wait for another program's lock
    * @throws {StoreUnusable} if it must not be written
-   * @throws {SqliteFailure} if it was open before and is missing, or if it is replaced meanwhile
+   * @throws {SqliteFailure} if it was open before and is missing or its log cannot be emptied, or if it is replaced
+   *   meanwhile
    */
   static open (
     Database: DatabaseClass, path: string, { wasOpen = false, lockWaitMs = LOCK_WAIT_MS } = {}
@@ -186,8 +187,7 @@ export class SqlitePlantsTable {
   #detachLog (): void {
     rollBack(this.#database)
     this.#database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`)
-    const result = this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
-    if (result.busy !== 0) throw new SqliteFailure(`${this.#path} was replaced while another program is reading its log: stop that program`)
+    emptyLog(this.#database, this.#path)
     this.#files.deleteLog()
   }
 }

@@ -152,6 +152,17 @@ t.test('a file that was open before is opened with an empty log, since after a f
   t.ok(statSync(`${path}-wal`).size < 100_000)
 })
 
+t.test('a file that was open before is not opened while another program keeps its log from being emptied', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  openTable(t, path).write(FICUS)
+  const reader = openSqlite(path)
+  reader.exec('BEGIN; SELECT * FROM plants')
+  const reopen = () => SqlitePlantsTable.open(DatabaseSync, path, { wasOpen: true, lockWaitMs: 0 })
+  failure(t, reopen, {}, /^another program is reading the log of .*plants\.db, which must be emptied: stop that program$/)
+  reader.close()
+  t.equal(reopen().close(), undefined)
+})
+
 t.test('plants are also stored on a file system that supports no write-ahead log', async t => {
   const path = join(t.testdir(), 'plants.db')
   const table = openTable(t, path, class extends DatabaseSync {
