@@ -77,9 +77,7 @@ export class Retries {
 
   /** Reports requests that each failed by itself. */
   failedThemselves (creates: Batch): void {
-    for (const create of creates) create.failures++
-    // A batch of retries stays together, so all its requests have failed as often.
-    const failures = creates[0]?.failures ?? 1
+    const failures = Math.max(...creates.map(create => ++create.failures))
     const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), LONGEST_BACKOFF_MS)
     const timer = this.#clock.setTimeout(() => {
       // Without the requests given up since.

@@ -61,7 +61,6 @@ const PING_TIMEOUT_MS = 5_000
 export class MongoWriter implements StoreWriter {
   readonly maxInFlight = 16
   readonly #plants: MongoCollection
-  readonly #client: MongoDriverClient
   /** Set if the client is the store's own, which the store connects and closes. */
   readonly #ownClient: MongoDriverClient | undefined
   readonly #clock: Clock
@@ -79,13 +78,13 @@ export class MongoWriter implements StoreWriter {
     this.#plants = plants
     this.#ownClient = ownClient
     this.#clock = clock
-    this.#client = plants.db.client
     this.#isConnected = ownClient === undefined
-    const { socketTimeoutMS, monitorCommands } = this.#client.options
+    const { client } = plants.db
+    const { socketTimeoutMS, monitorCommands } = client.options
     this.#longestTry = socketTimeoutMS > 0 ? socketTimeoutMS * 1.2 : Infinity
     if (monitorCommands) {
       this.#sent = new Set()
-      this.#client.on('commandStarted', this.#onCommand)
+      client.on('commandStarted', this.#onCommand)
     }
   }
 
@@ -100,7 +99,7 @@ export class MongoWriter implements StoreWriter {
   }
 
   async close (): Promise<void> {
-    this.#client.off('commandStarted', this.#onCommand)
+    this.#plants.db.client.off('commandStarted', this.#onCommand)
     await this.#ownClient?.close()
   }
 
