@@ -1,12 +1,7 @@
 import { ApiError } from './errors/error-codes.js'
 
-/** Limits of the memory that create requests hold. */
-export interface QueueLimits {
-  /** Create requests pending in the store at once; one more is refused. */
-  queueLimit: number
-  /** Bytes of bodies being received or pending in the store, together; a request that would exceed it is refused. */
-  queueBytes: number
-}
+/** As in `PlantStoreOptions`. */
+type QueueLimits = Record<'queueLimit' | 'queueBytes', number>
 
 /**
  * The memory that the create requests of one registration of the plugin hold.
