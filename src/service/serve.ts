@@ -5,8 +5,8 @@ import { createStore, describeStore, storeWarning } from './create-store.js'
 import { shutdownTimeoutMs } from './http/drain.js'
 import { isSocketPath, removeStaleSocket } from './http/unix-socket.js'
 import { certificateLog } from './logging/certificate-log.js'
-import { firstScreen } from './logging/first-screen.js'
 import { createLogger } from './logging/logger.js'
+import { startupBanner } from './logging/startup-banner.js'
 
 /** Runs the service: reads the environment, listens, reloads on SIGHUP, and shuts down on SIGTERM and SIGINT. */
 export async function serve (): Promise<void> {
@@ -71,7 +71,7 @@ async function start (configuration: Configuration, madeToken: string | undefine
 
   const { address } = service
   const place = describeStore(configuration)
-  if (process.env.NODE_ENV !== 'production') process.stdout.write(firstScreen(address, place, madeToken, DOCS))
+  if (process.env.NODE_ENV !== 'production') process.stdout.write(startupBanner(address, place, madeToken, DOCS))
   log.info({ address, store: place, ...(WORKERS > 1 && { workers: WORKERS }) }, `ready at ${address}`)
   const warning = await storeWarning(configuration)
   if (warning !== undefined) log.warn(warning)

@@ -13,7 +13,7 @@ export interface StorePlace {
   /** Reads everything that is stored, by id, not through the store, so that fields that are not a plant's are found. */
   stored?: (() => StoredPlants | Promise<StoredPlants>) | undefined
   /** Removes the place. Called after the check, when all its stores are closed. */
-  end?: (() => unknown) | undefined
+  cleanup?: (() => unknown) | undefined
 }
 
 /** Plants by id. */
@@ -194,7 +194,7 @@ function checkOf (name: string, sentence: Sentence, { opened = true } = {}): Sto
       return await sentence({ ...place, create: plant => store.create({ ...plant }, soon()), open }) ?? undefined
     } finally {
       await Promise.allSettled(stores.map(store => store.close?.()))
-      await place.end?.()
+      await place.cleanup?.()
     }
   }
   return { name, check }

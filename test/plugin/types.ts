@@ -65,7 +65,7 @@ const place: NewStorePlace = () => ({
   store: options.store,
   another: () => new OwnStore(),
   stored: async () => new Map(),
-  end () {}
+  cleanup () {}
 })
 const checks: readonly StoreCheck[] = plantStoreContract
 export const checked: Promise<string | undefined>[] = checks.map(({ check }) => check(place))

@@ -36,9 +36,9 @@ class SoundStore implements PlantStore {
 }
 
 /** A StorePlace with all of its parts: a store, further stores on the same plants, and the plants. */
-function completePlace (Store: typeof SoundStore, end = () => {}): StorePlace {
+function completePlace (Store: typeof SoundStore, cleanup = () => {}): StorePlace {
   const plants = new Map<bigint, Fields>()
-  return { store: new Store(plants), another: () => new Store(plants), stored: () => plants, end }
+  return { store: new Store(plants), another: () => new Store(plants), stored: () => plants, cleanup }
 }
 
 /** A sound store, except that it creates another plant than it is given. */

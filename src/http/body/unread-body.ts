@@ -16,9 +16,9 @@ const LINGER_BYTES = 67_108_864
  *
  * The connection stays open if the rest of the body is known to be short; otherwise it is closed, lingering, after this
  * response.
- * @param mayGoOn false to close the connection in any case
+ * @param keepAlive false to close the connection in any case
  */
-export function leaveBodyUnread (request: IncomingMessage, response: ServerResponse, mayGoOn = true): void {
+export function leaveBodyUnread (request: IncomingMessage, response: ServerResponse, keepAlive = true): void {
   // HTTP/2 resets only the stream, and an injected request has no connection.
   if (!(request instanceof IncomingMessage) || request.complete) return
   const { headers, socket } = request
@@ -26,7 +26,7 @@ export function leaveBodyUnread (request: IncomingMessage, response: ServerRespo
   if (unread === 0) return
   lingerOnClose(socket)
   // After `Expect: 100-continue` the client may or may not send its body (RFC 9110, section 10.1.1).
-  if (!mayGoOn || unread > SKIPPED_BYTES || headers.expect !== undefined) endConnection(request, response)
+  if (!keepAlive || unread > SKIPPED_BYTES || headers.expect !== undefined) endConnection(request, response)
 }
 
 /** Makes the response to a request the last of its connection, and discards all further input. */

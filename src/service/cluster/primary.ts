@@ -19,8 +19,8 @@ const MOST_MISSED = 15
 /** A worker that has served for this long did not fail at startup. */
 const SETTLED_MS = 1_000
 /** Milliseconds until a worker is replaced, doubled after each one that failed at startup. */
-const FIRST_RESTART_MS = 100
-const LONGEST_RESTART_MS = 1_000
+const FIRST_RESTART_DELAY_MS = 100
+const LONGEST_RESTART_DELAY_MS = 1_000
 
 /**
  * Runs the service in WORKERS processes that share the port. This process reads the configuration and the files, and
@@ -51,7 +51,7 @@ interface Slot {
   readyAt: number | undefined
   missedHeartbeats: number
   /** Milliseconds until the worker is replaced if it exits now. */
-  restartMs: number
+  restartDelayMs: number
   /** Resolves when the worker no longer listens. */
   portClosed: Promise<void> | undefined
 }
@@ -71,9 +71,13 @@ class Workers implements RunningService {
     this.#store = store
     this.#configuration = configuration
     this.#log = log
-    this.#slots = Array.from({ length: configuration.WORKERS }, () => (
-      { worker: undefined, readyAt: undefined, missedHeartbeats: 0, restartMs: FIRST_RESTART_MS, portClosed: undefined }
-    ))
+    this.#slots = Array.from({ length: configuration.WORKERS }, () => ({
+      worker: undefined,
+      readyAt: undefined,
+      missedHeartbeats: 0,
+      restartDelayMs: FIRST_RESTART_DELAY_MS,
+      portClosed: undefined
+    }))
     // Each worker accepts connections from the kernel itself. With Node's default, SCHED_RR, the primary accepts them
     // and hands them over by message: a connection on its way to a worker that dies is neither answered nor closed.
     cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -143,7 +147,7 @@ class Workers implements RunningService {
         this.#metrics?.exited(worker)
         reject(new WorkerUnusable(failure ?? `a worker exited (${reason}) before it was ready`))
         if (readyAt === undefined) return
-        if (performance.now() - readyAt >= SETTLED_MS) slot.restartMs = FIRST_RESTART_MS
+        if (performance.now() - readyAt >= SETTLED_MS) slot.restartDelayMs = FIRST_RESTART_DELAY_MS
         this.#replace(slot, 'a worker exited', { worker: worker.process.pid, reason })
       }
       worker.on('message', (message: FromWorker) => {
@@ -172,9 +176,9 @@ class Workers implements RunningService {
 
   #replace (slot: Slot, event: string, details: object): void {
     if (this.#isShuttingDown) return
-    this.#log.error(details, `${event}; another starts in ${slot.restartMs} ms`)
-    setTimeout(() => { this.#restart(slot) }, slot.restartMs)
-    slot.restartMs = Math.min(slot.restartMs * 2, LONGEST_RESTART_MS)
+    this.#log.error(details, `${event}; another starts in ${slot.restartDelayMs} ms`)
+    setTimeout(() => { this.#restart(slot) }, slot.restartDelayMs)
+    slot.restartDelayMs = Math.min(slot.restartDelayMs * 2, LONGEST_RESTART_DELAY_MS)
   }
 
   #restart (slot: Slot): void {

@@ -34,10 +34,10 @@ interface PlantDocument {
 export async function mongoSource (url: string): Promise<PlantSource> {
   const client = connectionTo(url, READ_TIMEOUT)
   const documents = databaseOf(client, url).collection<PlantDocument>('plants', OPTIONS)
-  const orFault = (error: unknown): never => { throw new TransferFault(connectionFault(error)) }
-  const size = await documents.estimatedDocumentCount().catch(orFault)
+  const rethrow = (error: unknown): never => { throw new TransferFault(connectionFault(error)) }
+  const size = await documents.estimatedDocumentCount().catch(rethrow)
   const last = { sort: { _id: -1 }, projection: { _id: 1 } } as const
-  const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last).catch(orFault)
+  const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last).catch(rethrow)
   // Compared with a number, an id of another type matches no operator but $nor. It is invalid, and must be reported.
   const upToHighest = { $nor: [{ _id: { $gt: highest?._id ?? LOWEST_ID } }] }
 
@@ -46,7 +46,7 @@ export async function mongoSource (url: string): Promise<PlantSource> {
       try {
         for await (const document of documents.find(upToHighest, { signal }).sort({ _id: 1 })) yield [entryOf(document)]
       } catch (error) {
-        orFault(error)
+        rethrow(error)
       } finally {
         await client.close()
       }

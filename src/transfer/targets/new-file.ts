@@ -16,8 +16,8 @@ export async function createFile (
 ): Promise<void> {
   const folder = dirname(resolve(path))
   const partialPath = join(folder, `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`)
-  const orFault = (error: unknown): never => { throw unwritable(path, error) }
-  await writeFile(partialPath, '', { flag: 'wx', mode }).catch(orFault)
+  const rethrow = (error: unknown): never => { throw unwritable(path, error) }
+  await writeFile(partialPath, '', { flag: 'wx', mode }).catch(rethrow)
   try {
     await write(partialPath)
     await sync(partialPath, 'r+')
@@ -25,7 +25,7 @@ export async function createFile (
     // Windows cannot sync a folder to disk.
     if (process.platform !== 'win32') await sync(folder, 'r')
   } catch (error) {
-    orFault(error)
+    rethrow(error)
   } finally {
     await rm(partialPath, { force: true })
   }

@@ -1,10 +1,10 @@
 import { version } from '../version.js'
 
 /**
- * Formats the first screen: the address, the store, and a command to paste that creates a plant.
+ * Formats the startup banner: the address, the store, and a command to paste that creates a plant.
  * @param madeToken the token made for this run; undefined if the operator configured tokens, which are never shown
  */
-export function firstScreen (address: string, store: string, madeToken: string | undefined, docs: boolean): string {
+export function startupBanner (address: string, store: string, madeToken: string | undefined, docs: boolean): string {
   const [option, url] = address.startsWith('unix:') ? [`--unix-socket '${address.slice('unix:'.length)}' `, 'http://localhost'] : ['', address]
   const lines = [
     `plant-store ${version}`,
