@@ -11,7 +11,7 @@ interface Case {
 }
 
 const everyServer = contenders.map(({ name }) => name).filter(name => name !== 'hello' && name !== 'url')
-const sqlite = everyServer.filter(name => contender(name).store === 'sqlite' && name !== 'plugin-sqlite')
+const sqlite = everyServer.filter(name => contender(name).store === 'sqlite')
 
 export const cases = {
   create: { what: 'distinct plants', servers: everyServer, connections: [64], bases: ['bare', 'fastify'] },

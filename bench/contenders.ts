@@ -18,8 +18,8 @@ function peer (name: string, label: string, store: Contender['store'], more: obj
 
 export const contenders: readonly Contender[] = [
   peer('bare', 'bare node:http (no checks, no store)', 'none'),
+  { ...peer('plugin', 'plant-store without a store', 'none'), isOurs: true },
   { ...peer('ours-sqlite', 'plant-store, SQLite', 'sqlite'), isOurs: true, module: service },
-  { ...peer('plugin-sqlite', 'plant-store as a plugin, SQLite', 'sqlite'), isOurs: true },
   peer('fastify-batching', 'Fastify, group commit, SQLite', 'sqlite', { BATCHING: 'true' }),
   peer('fastify-sqlite', 'Fastify, SQLite, one synchronous insert per request', 'sqlite'),
   peer('express-sqlite', 'Express + zod, SQLite', 'sqlite'),
