@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { parseBody } from '../../http/body/json-body.js'
 import { ApiError } from '../../http/errors/error-codes.js'
@@ -15,10 +15,9 @@ const NEWLINE = 0x0a
 /** @throws {TransferFault} if the file cannot be opened */
 export async function openNdjsonFile (path: string): Promise<PlantSource> {
   try {
-    const file = await open(path)
-    const stats = await file.stat()
+    const stats = await stat(path)
     if (stats.isDirectory()) throw new Error('it is a folder')
-    const stream = file.createReadStream({ highWaterMark: CHUNK_BYTES })
+    const stream = (await open(path)).createReadStream({ highWaterMark: CHUNK_BYTES })
     return ndjsonSource(stream, path, stats.isFile() ? stats.size : undefined)
   } catch (error) {
     throw unreadable(path, error)
