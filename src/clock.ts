@@ -9,7 +9,7 @@ export interface Timer {
 export interface Clock {
   /** As `performance.now()`. */
   now (): number
-  /** As `setTimeout`, for any delay: one that Node does not take is limited to the range that it does. */
+  /** As `setTimeout`; a delay outside the range that Node accepts is limited to it. */
   setTimeout (task: () => void, delay: number): Timer
   /** Calls the task at the end of this turn of the event loop. */
   setImmediate (task: () => void): object

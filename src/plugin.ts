@@ -36,7 +36,8 @@ export const plantStore: FastifyPluginAsync<PlantStoreOptions> = async (app, opt
   // Also registered by name, since for a catch-all parser Fastify parses the media type again: 3 % of a create request.
   app.addContentTypeParser(['application/json', '*'], jsonBodyParser(bodyLimit, queue))
   app.setErrorHandler(errorHandler(app.errorHandler))
-  // Runs after the host's onRoute hooks. They may add hooks, as @fastify/rate-limit does, but not turn validation off.
+  // Validation is set here, after the host's onRoute hooks have run: they may add hooks, as @fastify/rate-limit does,
+  // but not turn it off.
   app.addHook('onRoute', route => {
     route.preValidation = [route.preValidation ?? [], keepPlant].flat()
     route.attachValidation = false
@@ -49,7 +50,6 @@ export const plantStore: FastifyPluginAsync<PlantStoreOptions> = async (app, opt
     url: '/plants',
     // A copy, since the host's onRoute hooks may change it. The compilers hold what was compiled from the original.
     schema: structuredClone(createPlantSchema),
-    validatorCompiler: () => validatePlant,
     serializerCompiler: () => serialize,
     onRequest: await bearerAuthentication(app, tokens),
     handler: createPlantHandler(store, queue, storeTimeout)

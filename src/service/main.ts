@@ -15,6 +15,9 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 const queued: object[] = []
 process.nextTick(() => { queued.push(executionAsyncResource()) })
 
+// Output that cannot be written ends no process: `plant-store --help | head -1`, or a log on a full disk.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+
 const { readCommand, usage, UnknownCommand } = await import('./command-line.js')
 try {
   if (cluster.isWorker) {
@@ -29,8 +32,6 @@ try {
 
 /** Each command loads only the modules that it needs. */
 async function run (command: Command): Promise<number | undefined> {
-  // For example, a reader that has exited: `plant-store --help | head -1`.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   switch (command.name) {
     case 'help':
       process.stdout.write(usage)

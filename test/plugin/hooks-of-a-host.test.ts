@@ -253,14 +253,16 @@ t.test('a preValidation hook gets the parsed body; a preParsing hook may return 
   const seen: unknown[] = []
   app.addHook('preValidation', async request => { seen.push(request.body) })
   app.addHook('preParsing', async (request, _reply, payload) => {
-    if (request.headers['x-broken'] !== undefined) return new Readable({ read () { this.destroy(new Error('broken')) } })
+    if (request.headers['x-broken'] !== undefined) return new Readable({ read () { this.destroy(Object.assign(new Error('broken'), { statusCode: Number(request.headers['x-broken']) })) } })
     return request.headers['x-other'] === undefined ? payload : Readable.from(['{"id":2,', '"name":"Other"}'])
   })
   await app.register(plantStore, { store: memoryPlantStore(), tokens })
   answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
   answersPlant(t, await create(app, '/plants', PLANT, { 'x-other': '1' }), { name: 'Other' })
   t.strictSame(seen, [{ id: 1n, name: 'Ficus' }, { id: 2n, name: 'Other' }])
-  t.match((await create(app, '/plants', PLANT, { 'x-broken': '1' })).json(), { statusCode: 400, message: 'broken' }, 'as of a route of the host')
+  for (const [own, statusCode] of [['none', 400], ['200', 400], ['413', 413]] as const) {
+    t.match((await create(app, '/plants', PLANT, { 'x-broken': own })).json(), { statusCode, message: 'broken' }, 'as on a route of the host')
+  }
 })
 
 t.test('a body over a socket may arrive in parts, during a hook of the host, or also be read by a hook', async t => {

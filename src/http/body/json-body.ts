@@ -12,7 +12,7 @@ import { exactId } from './exact-id.js'
 export const refusal = Symbol('plant-store.refusal')
 /** The size of the body in bytes. */
 export const bodyBytes = Symbol('plant-store.bodyBytes')
-export type ParsedRequest = FastifyRequest & { [refusal]?: ApiError, [bodyBytes]?: number }
+export type ParsedRequest = FastifyRequest & { [refusal]?: Error, [bodyBytes]?: number }
 
 type Done = (error: Error | null, body?: unknown) => void
 
@@ -48,8 +48,12 @@ export function jsonBodyParser (limit: number, queue: CreateQueue) {
     payload.on('data', onData)
     payload.on('end', onEnd)
     if (payload === request.raw) return
-    // Fastify's own status for it.
-    payload.on('error', fault => { if (settle(payload)) done(Object.assign(fault, { statusCode: 400 })) })
+    payload.on('error', (fault: Error & { statusCode?: unknown }) => {
+      if (!settle(payload)) return
+      // As in Fastify, which keeps a status of the stream's own.
+      if (!(Number(fault.statusCode) >= 400)) fault.statusCode = 400
+      done(fault)
+    })
     // A stream into which the request is piped does not close with it.
     request.raw.on('close', () => { if (!request.raw.readableEnded) settle(payload) })
   }
@@ -61,7 +65,7 @@ function mediaTypeError (headers: IncomingHttpHeaders): ApiError | undefined {
   return new ApiError('mediaTypeUnsupported')
 }
 
-function refuse (request: ParsedRequest, error: ApiError, done: Done): void {
+function refuse (request: ParsedRequest, error: Error, done: Done): void {
   request[refusal] = error
   done(null)
 }
@@ -99,7 +103,7 @@ function onEnd (this: BodyStream): void {
   try {
     parsed = content && parseBody(content)
   } catch (error) {
-    return refuse(request, error as ApiError, done)
+    return refuse(request, error as Error, done)
   }
   done(null, parsed)
 }

@@ -14,8 +14,6 @@ const FLUSH_MS = 100
  * up to 16 KiB. Buffered lines are written when the process exits.
  */
 export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }): Promise<Logger> {
-  // Writing other output, such as the first screen, may also fail.
-  for (const stream of [output, process.stderr]) stream.on('error', () => {})
   const gathers = ACCESS_LOG && !output.isTTY
   const settings = gathers ? { minLength: 3_500, maxWrite: 4_096 } : {}
   const lines = logOutput(output.fd, settings, lost => { log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`) })

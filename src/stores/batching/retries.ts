@@ -77,7 +77,8 @@ export class Retries {
 
   /** Reports requests that each failed by itself. */
   failedThemselves (creates: Batch): void {
-    const failures = Math.max(...creates.map(create => ++create.failures))
+    for (const create of creates) create.failures++
+    const failures = Math.max(...creates.map(({ failures }) => failures))
     const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), LONGEST_BACKOFF_MS)
     const timer = this.#clock.setTimeout(() => {
       // Without the requests given up since.
