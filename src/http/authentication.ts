@@ -40,13 +40,11 @@ export async function bearerAuthentication (app: FastifyInstance, tokens: Tokens
     const repeated = repeatedHeader(rawHeaders)
     if (repeated !== undefined) return done(refuseRepeated(repeated, reply))
 
-    // @fastify/bearer-auth always awaits a promise. Calling it only for tokens that are not on the list saves 7 % of
-    // the processor time of a create request (30.2 against 32.7 µs).
-    if (list !== undefined) {
-      const token = bearerToken(headers.authorization)
-      if (token !== undefined && list.accepts(token)) return done()
-    }
-    verify(request, reply, error => done(error && refuseCredentials(error, headers.authorization, reply)))
+    // @fastify/bearer-auth always awaits a promise. Calling it only for what is not a listed token in its usual form
+    // saves 7 % of the processor time of a create request (30.2 against 32.7 µs).
+    const { authorization = '' } = headers
+    if (list !== undefined && authorization.startsWith('Bearer ') && list.accepts(authorization.slice(7))) return done()
+    verify(request, reply, error => done(error && refuseCredentials(error, authorization, reply)))
   }
 }
 
@@ -63,10 +61,10 @@ function refuseRepeated (header: string, reply: FastifyReply): ApiError {
 
 /** The response to a request that @fastify/bearer-auth refused, with its challenge. */
 function refuseCredentials (
-  error: Error & { code?: string }, authorization: string | undefined, reply: FastifyReply
+  error: Error & { code?: string }, authorization: string, reply: FastifyReply
 ): ApiError {
   if (error.code?.startsWith('FST_BEARER_AUTH_') !== true) return new ApiError('internal', 'The access token could not be checked; this request did not store the plant', error)
-  if (!/^Bearer(?: |$)/i.test(authorization ?? '')) {
+  if (!/^Bearer(?: |$)/i.test(authorization)) {
     reply.header('www-authenticate', challenge)
     return new ApiError('credentialsMissing')
   }

@@ -8,8 +8,8 @@ export const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
  * than the longest accepted one.
  */
 export class BearerTokens implements Iterable<string> {
-  #tokens: readonly string[] = []
-  #accepted: readonly Buffer[] = []
+  /** Each token, and its bytes padded with zeros to the length of the longest. */
+  #accepted: readonly (readonly [token: string, padded: Buffer])[] = []
   #presented = Buffer.alloc(0)
 
   /** @throws {TypeError} if there is no token, or one that is not a `b64token`; the message never contains a token */
@@ -35,28 +35,28 @@ export class BearerTokens implements Iterable<string> {
       }
     })
     const length = Math.max(...unique.map(token => token.length))
-    this.#tokens = unique
     this.#presented = Buffer.alloc(length)
     this.#accepted = unique.map(token => {
       const padded = Buffer.alloc(length)
       padded.write(token, 'latin1')
-      return padded
+      return [token, padded]
     })
   }
 
   readonly accepts = (token: string): boolean => {
     const presented = this.#presented
     if (token.length > presented.length) return false
-    // Beyond the end of the token this writes zeros. A token contains no NUL, so padding cannot make two tokens equal.
+    // Beyond the end of the token this writes zeros.
     for (let i = 0; i < presented.length; i++) presented[i] = token.charCodeAt(i)
     let accepted = false
-    for (const candidate of this.#accepted) {
-      if (timingSafeEqual(candidate, presented)) accepted = true
+    for (const [candidate, padded] of this.#accepted) {
+      // Equal bytes are not enough: a NUL is a zero too, and of a character above 255 only the low byte is compared.
+      if (timingSafeEqual(padded, presented) && candidate === token) accepted = true
     }
     return accepted
   }
 
   [Symbol.iterator] (): Iterator<string> {
-    return this.#tokens[Symbol.iterator]()
+    return this.#accepted.map(([token]) => token)[Symbol.iterator]()
   }
 }

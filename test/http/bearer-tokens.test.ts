@@ -4,11 +4,13 @@ import { BearerTokens } from '../../src/http/bearer-tokens.js'
 
 const anyToken = fc.stringMatching(/^[A-Za-z0-9\-._~+/]{1,40}={0,3}$/)
 
-t.test('no part of a previous token affects a later comparison', async t => {
+t.test('no part of a previous token affects a later comparison, nor do characters that no token has', async t => {
   const { accepts } = new BearerTokens(['token', 'tokenlonger'])
   t.equal(accepts('tokenlonger'), true)
   t.equal(accepts('token'), true)
   t.equal(accepts('tokenlonge'), false)
+  t.equal(accepts('token\0'), false)
+  t.equal(accepts('\u0174oken'), false, 'its low byte is that of a t')
 })
 
 t.test('a token is accepted if and only if it is in the set', async () => {

@@ -27,6 +27,25 @@ t.test('the plugin fulfills the contract in a plain host, with inject and over a
   connection.socket.destroy()
 })
 
+t.test('responses on a connection with create requests are whole, whatever pieces they are written in', async t => {
+  const app = host(t)
+  app.get('/pieces', (_request, reply) => {
+    reply.hijack().raw.writeHead(200, { 'content-length': 9 })
+    for (const piece of ['ä', Buffer.from('ä'), '', 'ö', 'abc']) reply.raw.write(piece)
+    reply.raw.end()
+  })
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  const connection = await RawConnection.open(t, await listen(app))
+  const long = 'Märzenbecher '.repeat(50_000)
+  for (const [id, name] of ['Märzenbecher', long, 'Ficus'].entries()) {
+    const { body } = await connection.write(...post(JSON.stringify({ id, name }))).answer()
+    t.ok(body === JSON.stringify({ name }))
+    t.equal((await connection.write('GET /pieces HTTP/1.1', 'Host: a', '', '').answer()).body, 'ääöabc')
+  }
+  connection.write(...post('{"id":7,"name":"a"}'), '').write(...post('{"id":8,"name":"b"}'))
+  t.strictSame([(await connection.answer()).body, (await connection.answer()).body], ['{"name":"a"}', '{"name":"b"}'], 'pipelined')
+})
+
 t.test('an injected body is read whole, even if its Content-Length is wrong', async t => {
   const app = host(t)
   const store = memoryPlantStore()
