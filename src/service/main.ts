@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import '../kept-tick.js'
 import cluster from 'node:cluster'
 import type { Command } from './command-line.js'
 

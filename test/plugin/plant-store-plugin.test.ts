@@ -27,7 +27,7 @@ t.test('the plugin fulfills the contract in a plain host, with inject and over a
   connection.socket.destroy()
 })
 
-t.test('responses on a connection with create requests are whole, whatever pieces they are written in', async t => {
+t.test('responses on a connection with create requests are whole, in any number of pieces', async t => {
   const app = host(t)
   app.get('/pieces', (_request, reply) => {
     reply.hijack().raw.writeHead(200, { 'content-length': 9 })
