@@ -75,7 +75,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     requests.push(request)
     say?.(`create ${id} ${text}`)
     unanswered++
-    const reply = { serializer: () => reply, header: () => reply }
+    const reply = { request: { raw: {} }, serializer: () => reply, header: () => reply }
     const message = { body: { id: BigInt(id), ...fieldsOf(text) }, [bodyBytes]: 100 } as unknown as FastifyRequest
     keepPlant(message, reply as unknown as FastifyReply, () => {})
     const answer = (payload: unknown): void => { respond(request, payload) }
