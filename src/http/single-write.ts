@@ -2,6 +2,7 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 
 type Writev = NonNullable<Socket['_writev']>
+const writev = Socket.prototype._writev
 
 /**
  * Makes the responses on the connection of a request be written by one `write` each. Node ends a response with an empty
@@ -11,7 +12,8 @@ export function writeInOnePiece (request: IncomingMessage): void {
   // HTTP/2 writes frames, and an injected request has no connection.
   if (!(request instanceof IncomingMessage)) return
   const { socket } = request
-  if (socket instanceof Socket) socket._writev = withoutEmptyChunk
+  // Not if it is set already, by this or by another library.
+  if (socket instanceof Socket && socket._writev === writev) socket._writev = withoutEmptyChunk
 }
 
 /** As `Writable._writev`: any other chunks are written as Node writes them. */
@@ -19,5 +21,5 @@ function withoutEmptyChunk (this: Socket, ...[chunks, done]: Parameters<Writev>)
   const [first, second] = chunks
   const isOne = first !== undefined && second?.chunk.length === 0 && chunks.length === 2
   if (isOne) this._write(first.chunk, first.encoding, done)
-  else Socket.prototype._writev?.call(this, chunks, done)
+  else writev?.call(this, chunks, done)
 }
