@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
 import bearerAuth from '@fastify/bearer-auth'
 import type { FastifyBaseLogger } from 'fastify'
@@ -44,6 +45,21 @@ t.test('responses on a connection with create requests are whole, in any number 
   }
   connection.write(...post('{"id":7,"name":"a"}'), '').write(...post('{"id":8,"name":"b"}'))
   t.strictSame([(await connection.answer()).body, (await connection.answer()).body], ['{"name":"a"}', '{"name":"b"}'], 'pipelined')
+})
+
+t.test('a socket that a library of the host has instrumented stays so', async t => {
+  const app = host(t)
+  let writes = 0
+  app.server.on('connection', (socket: Socket) => {
+    socket._writev = (chunks, done) => {
+      writes++
+      Socket.prototype._writev?.call(socket, chunks, done)
+    }
+  })
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  const connection = await RawConnection.open(t, await listen(app))
+  t.equal((await connection.write(...post('{"id":1,"name":"Ficus"}')).answer()).status, 200)
+  t.equal(writes, 1)
 })
 
 t.test('an injected body is read whole, even if its Content-Length is wrong', async t => {
