@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import bearerAuth from '@fastify/bearer-auth'
-import type { FastifyBaseLogger } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import swagger from '@fastify/swagger'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import plantStore, { errorCodes, memoryPlantStore, PlantNotStored, PlantPerhapsStored, sqlitePlantStore, StoreUnusable, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
@@ -29,12 +29,7 @@ t.test('the plugin fulfills the contract in a plain host, with inject and over a
 })
 
 t.test('responses on a connection with create requests are whole, in any number of pieces', async t => {
-  const app = host(t)
-  app.get('/pieces', (_request, reply) => {
-    reply.hijack().raw.writeHead(200, { 'content-length': 9 })
-    for (const piece of ['ä', Buffer.from('ä'), '', 'ö', 'abc']) reply.raw.write(piece)
-    reply.raw.end()
-  })
+  const app = hostWithPieces(t)
   await app.register(plantStore, { store: memoryPlantStore(), tokens })
   const connection = await RawConnection.open(t, await listen(app))
   const long = 'Märzenbecher '.repeat(50_000)
@@ -48,7 +43,7 @@ t.test('responses on a connection with create requests are whole, in any number 
 })
 
 t.test('a socket that a library of the host has instrumented stays so', async t => {
-  const app = host(t)
+  const app = hostWithPieces(t)
   let writes = 0
   app.server.on('connection', (socket: Socket) => {
     socket._writev = (chunks, done) => {
@@ -59,6 +54,8 @@ t.test('a socket that a library of the host has instrumented stays so', async t 
   await app.register(plantStore, { store: memoryPlantStore(), tokens })
   const connection = await RawConnection.open(t, await listen(app))
   t.equal((await connection.write(...post('{"id":1,"name":"Ficus"}')).answer()).status, 200)
+  writes = 0
+  t.equal((await connection.write('GET /pieces HTTP/1.1', 'Host: a', '', '').answer()).body, 'ääöabc')
   t.equal(writes, 1)
 })
 
@@ -329,6 +326,17 @@ t.test('the exported error codes are unique', async t => {
   t.equal(new Set(numbers).size, numbers.length)
   for (const [status, error] of Object.values(errorCodes)) t.equal(Math.floor(error / 100), status)
 })
+
+/** A host with a route whose response is written in many pieces, together "ääöabc". */
+function hostWithPieces (t: Test): FastifyInstance {
+  const app = host(t)
+  app.get('/pieces', (_request, reply) => {
+    reply.hijack().raw.writeHead(200, { 'content-length': 9 })
+    for (const piece of ['ä', Buffer.from('ä'), '', 'ö', 'abc']) reply.raw.write(piece)
+    reply.raw.end()
+  })
+  return app
+}
 
 function post (body: string, length = Buffer.byteLength(body)): string[] {
   return [...HEAD, `Content-Length: ${length}`, '', body]
