@@ -38,10 +38,13 @@ t.test('a suspended worker is killed and replaced; until then the others serve',
   const service = await startService(t, { WORKERS: '2' })
   const [suspended] = childrenOf(service.pid) as [number]
   process.kill(suspended, 'SIGSTOP')
+  const suspendedAt = performance.now()
   const responses = await Promise.all(Array.from({ length: 20 }, async () => create(service.address)))
   t.strictSame(responses.map(({ status }) => status), responses.map(() => 200))
   t.match(await service.logged('a worker does not respond'), { level: 50, worker: suspended })
   t.match(await service.logged('a worker exited'), { worker: suspended, reason: 'SIGKILL' })
+  // As long as the client of the README waits.
+  t.ok(performance.now() - suspendedAt < 15_000, 'its clients are disconnected before they give up')
   await service.logged('a worker was replaced')
   t.notOk(childrenOf(service.pid).includes(suspended))
   t.equal((await service.end('SIGTERM')).code, 0)

@@ -14,8 +14,8 @@ import { servePlantStore } from './remote-plant-store.js'
 import type { WorkersMetrics } from './workers-metrics.js'
 
 const HEARTBEAT_INTERVAL_MS = 1_000
-/** Heartbeats in a row: 15 s, longer than a healthy worker blocks its event loop. */
-const MOST_MISSED = 15
+/** Heartbeats in a row: 10 s, longer than a healthy worker blocks its event loop, and less than clients wait. */
+const MOST_MISSED = 10
 /** A worker that has served for this long did not fail at startup. */
 const SETTLED_MS = 1_000
 /** Milliseconds until a worker is replaced, doubled after each one that failed at startup. */

@@ -22,7 +22,8 @@ async function docsPage (page: FastifyInstance, { description }: { description: 
   })
   page.setErrorHandler((error: FastifyError) => {
     // @fastify/static refuses, for example, a path with a NUL character.
-    throw Number(error.statusCode) < 500 ? new ApiError('pathUnknown') : error
+    const isRefused = !(error instanceof ApiError) && Number(error.statusCode) < 500
+    throw isRefused ? new ApiError('pathUnknown') : error
   })
   await page.register(import('@fastify/swagger'), { mode: 'static', specification: { document: JSON.parse(description) } })
   await page.register(import('@fastify/swagger-ui'), {

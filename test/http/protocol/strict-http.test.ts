@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import type { Configuration } from '../../../src/service/config/configuration.js'
 import type { PlantStore } from '../../../src/stores/plant-store.js'
 import { exchange, RawConnection } from '../../support/http/raw-connection.js'
 import { AUTHORIZATION, HEAD, JSON_TYPE, serve } from '../../support/http/service.js'
@@ -9,14 +10,14 @@ const create = (id: number, ...headers: string[]) => {
   return [...HEAD, ...headers, `Content-Length: ${body.length}`, '', body].join('\r\n')
 }
 
-async function serveWithIds (t: Test, configuration = {}) {
+async function serveWithIds (t: Test, configuration: Partial<Configuration> = {}) {
   const ids: bigint[] = []
   const store: PlantStore = { create: async ({ id }) => { ids.push(id); await sleep(20); return 'stored' } }
-  const { port } = await serve(t, store, configuration)
+  const { port } = await serve(t, store, { DOCS: true, ...configuration })
   return { ids, port }
 }
 
-const requestLines = ['GET /health/live', 'GET /health/ready', 'GET /openapi.json', 'GET /nowhere', 'GET /%zz', 'PUT /plants', 'POST /plants']
+const requestLines = ['GET /health/live', 'GET /health/ready', 'GET /openapi.json', 'GET /docs', 'GET /docs/static/index.css', 'GET /nowhere', 'GET /%zz', 'PUT /plants', 'POST /plants']
 
 t.test('on every path, a repeated, invalid or missing Host header is 400, 40000', async t => {
   const { port, ids } = await serveWithIds(t)
