@@ -1,8 +1,7 @@
-import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import t from 'tap'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { answersError, buildService, serve } from '../support/http/service.js'
-import { needs } from '../support/process/needs.js'
+import { openDescriptors, withDescriptors } from '../support/process/open-descriptors.js'
 import { startService } from '../support/process/program.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { until } from '../support/until.js'
@@ -47,16 +46,9 @@ t.test('below /docs, a file is sent whole, even for a range that it does not hav
   t.equal((await app.inject({ url: '/docs/static/index.css', headers: { 'if-none-match': etag } })).statusCode, 304)
 })
 
-t.test('no file of the API page stays open after its client has disconnected', needs(existsSync('/proc/self/fd') ? undefined : '/proc is missing'), async t => {
+t.test('no file of the API page stays open after its client has disconnected', withDescriptors, async t => {
   const { port } = await serve(t, forgetfulStore(), { DOCS: true })
-  const openFiles = () => readdirSync('/proc/self/fd').filter(fd => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`).endsWith('swagger-ui-bundle.js')
-    } catch {
-      // The descriptor with which the folder was read.
-      return false
-    }
-  })
+  const openFiles = () => openDescriptors('swagger-ui-bundle.js')
   const { socket } = await RawConnection.open(t, port)
   socket.pause().write('GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(50))
   await until(() => openFiles().length > 0)

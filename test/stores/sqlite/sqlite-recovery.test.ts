@@ -137,8 +137,8 @@ t.test('the store recovers if its thread dies', async t => {
   last.terminate()
   await store.close()
   await exit
-  const error = await closing.catch((error: unknown) => error)
-  if (error !== 'stored') t.type(error, PlantPerhapsStored, 'the thread died while the store was closing: the request is not retried')
+  const result = await closing.catch((error: unknown) => error)
+  t.ok(result === 'stored' || result instanceof PlantPerhapsStored, 'the thread died while the store was closing: the request is not retried')
   t.ok(plantsInFile(path).size >= 2)
 })
 
