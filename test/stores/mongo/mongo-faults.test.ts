@@ -271,6 +271,13 @@ t.test('a plant that another unique index refuses is not stored, immediately', a
   t.match(error, { permanent: true, message: 'MongoDB: another unique index of the collection refuses it' })
 })
 
+t.test('a stored plant that another unique index refuses when it is sent again is the same plant', async t => {
+  const { mongo, store } = await setUp(t)
+  t.equal(await store.create(FICUS, soon()), 'stored')
+  mongo.on('insert', writeErrors({ at: [0], code: 11000, message: `dup key: { name: "${FICUS.name}" }` }))
+  t.equal(await store.create(FICUS, soon()), 'same')
+})
+
 t.test('the other plants of a batch are stored if one fails', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', writeErrors({ at: [1], code: 121, message: 'no' }))
