@@ -49,7 +49,7 @@ export interface CreateMessage {
   /** Bytes of bodies being received or pending in this registration of the plugin. */
   queueBytes: number
   /** Undefined at the start. `failed` is a fault of the store. */
-  outcome: CreateOutcome | 'not_stored' | 'perhaps_stored' | 'failed' | undefined
+  outcome: CreateOutcome | 'not_stored' | 'unknown' | 'failed' | undefined
 }
 
 /** One write of many plants to a store. */

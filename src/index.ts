@@ -1,13 +1,13 @@
 export { plantStore as default } from './plugin.js'
 export type { PlantStoreOptions } from './options.js'
 export type { Tokens } from './http/authentication.js'
-export { errorCodes, type ErrorName } from './http/errors/error-codes.js'
+export { errorCodes, type ErrorName } from './http/error-codes.js'
 export { ErrorSchema, NewPlantSchema, PlantSchema, type ErrorWire, type NewPlantWire, type PlantWire } from './http/schemas/create-plant-schema.js'
 export { channels, type BatchMessage, type CreateMessage, type QueueMessage, type TypedChannel } from './diagnostics.js'
 export { memoryPlantStore } from './stores/memory-plant-store.js'
 export { mongoPlantStore, type MongoPlantStoreOptions } from './stores/mongo/mongo-plant-store.js'
 export { sqlitePlantStore, type SqlitePlantStoreOptions } from './stores/sqlite/sqlite-plant-store.js'
 export {
-  PlantNotStored, PlantPerhapsStored, StoreUnusable,
+  PlantNotStored, PlantOutcomeUnknown, StoreUnusable,
   type CreateOutcome, type NewPlant, type PlantStore
 } from './stores/plant-store.js'

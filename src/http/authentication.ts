@@ -1,7 +1,7 @@
 import bearerAuth, { type verifyBearerAuthFactory } from '@fastify/bearer-auth'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { BearerTokens } from './bearer-tokens.js'
-import { ApiError } from './errors/error-codes.js'
+import { ApiError } from './error-codes.js'
 import { repeatedHeader } from './repeated-header.js'
 
 /**

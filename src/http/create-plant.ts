@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify'
 import { systemClock, type Clock } from '../clock.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
-import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, type PlantStore } from '../stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../stores/plant-store.js'
 import { bodyBytes, type ParsedRequest } from './body/json-body.js'
 import type { CreateQueue } from './create-queue.js'
 import { Deadlines, type Waiter } from './deadlines.js'
-import { ApiError } from './errors/error-codes.js'
+import { ApiError } from './error-codes.js'
 import { PlantBody, serializeOnce } from './schemas/serialization.js'
 import { plantOf } from './schemas/validation.js'
 import { writeInOnePiece } from './single-write.js'
@@ -87,7 +87,7 @@ class PendingCreate implements Waiter {
 
   expire (): void {
     this.expired = true
-    this.reject(new ApiError('perhapsStored', undefined, new Error('the store did not respond in time')))
+    this.reject(new ApiError('outcomeUnknown', undefined, new Error('the store did not respond in time')))
   }
 }
 
@@ -99,11 +99,11 @@ function bodyOf (plant: NewPlant, reply: FastifyReply): PlantBody {
 
 function failure (reason: unknown): ApiError {
   if (reason instanceof PlantNotStored) return new ApiError('notStored', undefined, reason)
-  if (reason instanceof PlantPerhapsStored) return new ApiError('perhapsStored', undefined, reason)
+  if (reason instanceof PlantOutcomeUnknown) return new ApiError('outcomeUnknown', undefined, reason)
   return new ApiError('internal', undefined, reason)
 }
 
 const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
 const failures: Partial<Record<ApiError['kind'], CreateMessage['outcome']>> = {
-  notStored: 'not_stored', perhapsStored: 'perhaps_stored'
+  notStored: 'not_stored', outcomeUnknown: 'unknown'
 }

@@ -1,4 +1,4 @@
-import { ApiError } from './errors/error-codes.js'
+import { ApiError } from './error-codes.js'
 
 /** As in `PlantStoreOptions`. */
 type QueueLimits = Record<'queueLimit' | 'queueBytes', number>

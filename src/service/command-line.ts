@@ -94,7 +94,6 @@ Everything else is set by the environment (node --env-file=.env also works):
   STORE_TIMEOUT                 milliseconds within which a create request gets its response (default: 10000)
   QUEUE_LIMIT                   create requests pending in the store at once (default: 10000)
   QUEUE_BYTES                   bytes of bodies being received or pending in the store (default: 67108864)
-  WORKERS                       processes that share the port (default: 1)
   METRICS_PORT                  set: Prometheus metrics on that port of HOST, path /metrics
   TRUST_PROXY                   addresses or CIDR ranges of proxies whose X-Forwarded-For is believed, or unix:
   REQUEST_ID_HEADER             header of a trusted proxy whose value becomes the request's id

@@ -33,22 +33,8 @@ export async function openStore (store: PlantStore): Promise<void> {
   }
 }
 
-/** Whether one process has to write for all workers, as with SQLite. */
-export function hasOneWriter ({ MONGODB_URL }: StorePlace): boolean {
-  return MONGODB_URL === undefined
-}
-
 /** Describes where plants are stored, for people; without credentials. */
 export function describeStore ({ MONGODB_URL, DATA_DIR }: StorePlace): string {
   if (MONGODB_URL === undefined) return `SQLite, ${databaseFile(DATA_DIR)}`
   return `MongoDB, ${MONGODB_URL.replace(/^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^/?]*).*$/, '$1')}`
-}
-
-/** A warning about where plants are stored; undefined if there is none. */
-export async function storeWarning ({ MONGODB_URL, DATA_DIR }: StorePlace): Promise<string | undefined> {
-  if (MONGODB_URL !== undefined) return undefined
-  const { networkFileSystem } = await import('../stores/sqlite/network-file-system.js')
-  const name = await networkFileSystem(databaseFile(DATA_DIR))
-  if (name === undefined) return undefined
-  return `DATA_DIR is on a network file system (${name}), on which SQLite can lose plants: use a local disk, or MongoDB`
 }

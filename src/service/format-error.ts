@@ -3,10 +3,7 @@ import { TransferFault } from '../transfer/transfer-fault.js'
 import { UnknownCommand } from './command-line.js'
 import { ConfigurationError } from './config/configuration.js'
 
-/** A worker could not start; the message is the worker's own. */
-export class WorkerUnusable extends Error {}
-
-const expected = [ConfigurationError, StoreUnusable, WorkerUnusable, UnknownCommand, TransferFault]
+const expected = [ConfigurationError, StoreUnusable, UnknownCommand, TransferFault]
 const ADDRESS = 'check HOST, PORT and METRICS_PORT'
 /** What to do, by the system call that failed. */
 const hints: Readonly<Record<string, string>> = {

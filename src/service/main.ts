@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import '../kept-tick.js'
-import cluster from 'node:cluster'
 import type { Command } from './command-line.js'
 
 // Before anything else is loaded: as PID 1 of a container, a process ignores signals without a handler.
@@ -15,10 +14,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 const { readCommand, usage, UnknownCommand } = await import('./command-line.js')
 try {
-  if (cluster.isWorker) {
-    ignoreHangup()
-    ;(await import('./cluster/worker.js')).runWorker()
-  } else process.exitCode = await run(readCommand(process.argv.slice(2)))
+  process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
   const { formatError } = await import('./format-error.js')
   process.stderr.write(`plant-store: ${formatError(error)}\n`)

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import closeWithGrace from 'close-with-grace'
 import { ConfigurationError, readConfiguration, readCredentials, type Configuration } from './config/configuration.js'
-import { createStore, describeStore, storeWarning } from './create-store.js'
+import { createStore, describeStore } from './create-store.js'
 import { shutdownTimeoutMs } from './http/drain.js'
 import { isSocketPath, removeStaleSocket } from './http/unix-socket.js'
-import { certificateLog } from './logging/certificate-log.js'
 import { createLogger } from './logging/logger.js'
 import { startupBanner } from './logging/startup-banner.js'
 
@@ -19,12 +18,11 @@ export async function serve (): Promise<void> {
   process.on('SIGHUP', async () => {
     const started = await starting.catch(() => undefined)
     if (started === undefined) return
-    const { service, log, logCertificate } = started
+    const { service, log } = started
     try {
       const { ACCESS_TOKENS, tls } = readCredentials(env)
       service.reload({ ACCESS_TOKENS: ACCESS_TOKENS ?? [generated], tls })
       log.info({ tokens: ACCESS_TOKENS?.length ?? 1 }, 'SIGHUP: access tokens and certificate reloaded')
-      logCertificate(tls)
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error
       log.error(`SIGHUP: nothing changed: ${error.message}`)
@@ -34,15 +32,13 @@ export async function serve (): Promise<void> {
 }
 
 async function start (configuration: Configuration, madeToken: string | undefined) {
-  const { HOST, WORKERS, METRICS_PORT, DOCS, tls } = configuration
+  const { HOST, METRICS_PORT, DOCS } = configuration
   const log = await createLogger(configuration, process.stdout)
-  const logCertificate = certificateLog(log)
   // Before anything is started, so that a signal during startup is a clean stop.
   let isShuttingDown = false
   let shutdown = async (): Promise<void> => {}
   closeWithGrace({
-    // The workers' own timeout comes first.
-    delay: shutdownTimeoutMs(configuration) + (WORKERS > 1 ? 2_000 : 0),
+    delay: shutdownTimeoutMs(configuration),
     logger: log,
     skip: ['SIGHUP'],
     onTimeout: delay => { log.error(`forced exit after ${delay} ms with requests pending`) }
@@ -56,10 +52,9 @@ async function start (configuration: Configuration, madeToken: string | undefine
 
   if (isSocketPath(HOST)) await removeStaleSocket(HOST)
   // Loaded only now: with an invalid configuration, startup fails in 0.2 instead of 0.5 s.
-  const service = WORKERS > 1
-    ? await (await import('./cluster/primary.js')).startWorkers(configuration, log, workers => { shutdown = () => workers.shutdown() })
-    : await (await import('./service.js')).startService({ configuration, log, store: await createStore(configuration) })
-  if (isShuttingDown) return { service, log, logCertificate }
+  const { startService } = await import('./service.js')
+  const service = await startService({ configuration, log, store: await createStore(configuration) })
+  if (isShuttingDown) return { service, log }
   shutdown = () => service.shutdown()
   if (METRICS_PORT !== undefined) {
     const { serveMetrics } = await import('./metrics/serve-metrics.js')
@@ -67,14 +62,11 @@ async function start (configuration: Configuration, madeToken: string | undefine
     const port = await serveMetrics(host, METRICS_PORT, async () => service.metrics())
     log.info({ port }, `metrics on port ${port}, path /metrics`)
   }
-  logCertificate(tls)
 
   const { address } = service
   const place = describeStore(configuration)
   if (process.env.NODE_ENV !== 'production') process.stdout.write(startupBanner(address, place, madeToken, DOCS))
-  log.info({ address, store: place, ...(WORKERS > 1 && { workers: WORKERS }) }, `ready at ${address}`)
-  const warning = await storeWarning(configuration)
-  if (warning !== undefined) log.warn(warning)
+  log.info({ address, store: place }, `ready at ${address}`)
   log.flush()
-  return { service, log, logCertificate }
+  return { service, log }
 }

@@ -6,7 +6,7 @@ import { BearerTokens } from '../http/bearer-tokens.js'
 import type { PlantStore } from '../stores/plant-store.js'
 import type { Configuration, Credentials } from './config/configuration.js'
 import { openStore } from './create-store.js'
-import { drain, type SharedPort } from './http/drain.js'
+import { drain } from './http/drain.js'
 import { EventLoopLag } from './http/event-loop-lag.js'
 import { Health } from './http/health-routes.js'
 import { changeCertificate } from './http/http-server.js'
@@ -20,11 +20,9 @@ export interface ServiceOptions {
   /** The configuration, in which access tokens are set. */
   configuration: Configuration
   log: FastifyBaseLogger
-  /** Set if other processes share the port. */
-  sharedPort?: SharedPort
 }
 
-/** A running service, in one process or in several. */
+/** A running service. */
 export interface RunningService {
   /** The URL where it listens. */
   readonly address: string
@@ -36,16 +34,8 @@ export interface RunningService {
   metrics (): Promise<MetricsData[]>
 }
 
-/** A service that runs in this process. */
-export interface LocalService extends RunningService {
-  /** The metrics that must not be lost if the process is killed. */
-  counters (): Promise<MetricsData>
-}
-
 /** Runs the service in this process; throws a StoreUnusable if the store cannot be opened. */
-export async function startService (
-  { configuration, store, log, sharedPort }: ServiceOptions
-): Promise<LocalService> {
+export async function startService ({ configuration, store, log }: ServiceOptions): Promise<RunningService> {
   const { HOST, PORT, ACCESS_TOKENS = [], METRICS_PORT, tls } = configuration
   const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics/service-metrics.js')).ServiceMetrics()
   // Fastify is loaded while the store opens.
@@ -74,15 +64,12 @@ export async function startService (
       health.close()
       // Servers for an address that could not be bound never listened.
       const listening = servers.filter(server => server.listening)
-      await drain(listening, sharedPort)
+      await drain(listening)
       await app.close()
       await store.close?.()
     },
     async metrics () {
       return metrics === undefined ? [] : [await metrics.data()]
-    },
-    async counters () {
-      return await metrics?.counters() ?? []
     }
   }
 }

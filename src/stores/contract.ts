@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
 
 /** Where the plants of one check are stored, empty at its start. Checks that need an omitted part are skipped. */
 export interface StorePlace {
@@ -225,7 +225,7 @@ async function outcomeOf (create: Promise<CreateOutcome>): Promise<CreateOutcome
     return await create
   } catch (error) {
     if (error instanceof PlantNotStored) return 'not stored'
-    if (error instanceof PlantPerhapsStored) return 'perhaps'
+    if (error instanceof PlantOutcomeUnknown) return 'perhaps'
     throw error
   }
 }

@@ -25,7 +25,7 @@ export type CreateOutcome = 'stored' | 'same' | 'taken'
  *    stored; the others are `taken`. The same plant may be created any number of times.
  * 4. *No order.* Plants whose creation is pending at the same time are stored in any order.
  * 5. *Truthful.* `create` rejects with `PlantNotStored` if the plant is not stored, and will not be by this call; with
- *    `PlantPerhapsStored` if it may have been stored. Any other rejection is a fault of the store.
+ *    `PlantOutcomeUnknown` if it may have been stored. Any other rejection is a fault of the store.
  */
 export interface PlantStore {
   /**
@@ -66,8 +66,8 @@ export class PlantNotStored extends Error {
 }
 
 /** The plant may have been stored. Retrying the same plant is always safe, and shows whether it was. */
-export class PlantPerhapsStored extends Error {
-  override name = 'PlantPerhapsStored'
+export class PlantOutcomeUnknown extends Error {
+  override name = 'PlantOutcomeUnknown'
 }
 
 /** The store cannot be opened, and retrying does not help; the message says what to do. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { channels, type CreateMessage } from '../../src/diagnostics.js'
-import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type PlantStore } from '../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type PlantStore } from '../../src/stores/plant-store.js'
 import { answersError, buildService, TOKEN } from '../support/http/service.js'
 
 const PLANT = { id: 1, name: 'a name that no log may contain', tag: 'a tag that no log may contain' }
@@ -70,8 +70,8 @@ t.test('PlantNotStored is 503, 50301, with Retry-After', async t => {
   checkLog(t, log, 40, 503, 'secret detail')
 })
 
-t.test('PlantPerhapsStored is 504, 50401', async t => {
-  const { create, log } = await buildService(t, { create: async () => { throw new PlantPerhapsStored('secret detail') } })
+t.test('PlantOutcomeUnknown is 504, 50401', async t => {
+  const { create, log } = await buildService(t, { create: async () => { throw new PlantOutcomeUnknown('secret detail') } })
   const response = await create(PLANT)
   answersError(t, response, 50401, /^The plant may have been stored: retry the same plant, which is always safe$/)
   t.notOk('retry-after' in response.headers)

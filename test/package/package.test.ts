@@ -40,7 +40,7 @@ t.jobs = 4
 
 t.test('import and require return the plugin, the stores and the errors', async t => {
   const names = [
-    'ErrorSchema', 'NewPlantSchema', 'PlantNotStored', 'PlantPerhapsStored', 'PlantSchema', 'StoreUnusable', 'channels', 'default', 'errorCodes',
+    'ErrorSchema', 'NewPlantSchema', 'PlantNotStored', 'PlantOutcomeUnknown', 'PlantSchema', 'StoreUnusable', 'channels', 'default', 'errorCodes',
     'memoryPlantStore', 'mongoPlantStore', 'sqlitePlantStore'
   ]
   t.strictSame(await evaluate('console.log(JSON.stringify(Object.keys(await import("plant-store")).sort()))', '--input-type=module'), names)

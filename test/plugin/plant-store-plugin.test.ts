@@ -6,7 +6,7 @@ import bearerAuth from '@fastify/bearer-auth'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import swagger from '@fastify/swagger'
 import t, { type Test } from 'tap'
-import plantStore, { errorCodes, memoryPlantStore, PlantNotStored, PlantPerhapsStored, sqlitePlantStore, StoreUnusable, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
+import plantStore, { errorCodes, memoryPlantStore, PlantNotStored, PlantOutcomeUnknown, sqlitePlantStore, StoreUnusable, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
 import { answersError, answersPlant, create, HEAD, TOKEN } from '../support/http/service.js'
@@ -304,7 +304,7 @@ t.test('the diagnostics channels report each create request and its outcome', as
   subscribe('plant-store:create:start', start)
   subscribe('plant-store:create:end', end)
   t.teardown(() => { unsubscribe('plant-store:create:start', start); unsubscribe('plant-store:create:end', end) })
-  const results = ['stored', 'same', 'taken', new PlantNotStored('full'), new PlantPerhapsStored('lost'), new Error('fault')] as const
+  const results = ['stored', 'same', 'taken', new PlantNotStored('full'), new PlantOutcomeUnknown('lost'), new Error('fault')] as const
   const store: PlantStore = {
     async create ({ id }) {
       const result = results[Number(id)] ?? 'stored'
@@ -317,7 +317,7 @@ t.test('the diagnostics channels report each create request and its outcome', as
   for (const id of results.keys()) await create(app, '/plants', { id, name: 'Ficus' })
   await create(app, '/plants', '{')
   t.match(starts, results.map(() => ({ pending: 1, outcome: undefined })))
-  t.match(ends, ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'].map(outcome => ({ pending: 0, outcome })))
+  t.match(ends, ['stored', 'same', 'taken', 'not_stored', 'unknown', 'failed'].map(outcome => ({ pending: 0, outcome })))
   unsubscribe('plant-store:create:end', end)
   await create(app, '/plants', { id: 7, name: 'Ficus' })
   t.equal(starts.length, results.length + 1, 'each channel is independent of the other')

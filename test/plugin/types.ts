@@ -4,7 +4,7 @@ import plantStore, {
   channels,
   mongoPlantStore,
   PlantNotStored,
-  PlantPerhapsStored,
+  PlantOutcomeUnknown,
   sqlitePlantStore,
   type CreateOutcome,
   type MongoPlantStoreOptions,
@@ -21,7 +21,7 @@ import { plantStoreContract, type NewStorePlace, type StoreCheck } from '../../s
 class OwnStore implements PlantStore {
   async create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
     if (deadline > 0) throw new PlantNotStored('no', { permanent: true, cause: plant.id })
-    throw new PlantPerhapsStored(plant.tag ?? plant.name)
+    throw new PlantOutcomeUnknown(plant.tag ?? plant.name)
   }
 }
 

@@ -5,7 +5,7 @@ import fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { aggregate, ProcessMetrics } from '../../src/service/metrics/process-metrics.js'
 import { ServiceMetrics } from '../../src/service/metrics/service-metrics.js'
-import { PlantNotStored, PlantPerhapsStored, type PlantStore } from '../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type PlantStore } from '../../src/stores/plant-store.js'
 import { exchange, RawConnection } from '../support/http/raw-connection.js'
 import { buildService } from '../support/http/service.js'
 import { certificateFiles, makeCertificate } from '../support/process/make-certificate.js'
@@ -58,7 +58,7 @@ for (const WORKERS of ['1', '2']) {
     const before = Date.now() / 1_000
     const { scrape } = await startMeasured(t, { WORKERS })
     const metrics = await scrape()
-    for (const outcome of ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed']) {
+    for (const outcome of ['stored', 'same', 'taken', 'not_stored', 'unknown', 'failed']) {
       t.equal(valueOf(metrics, `plant_store_creates_total{outcome="${outcome}"}`), 0, outcome)
     }
     for (const status of ['500', '503', '504']) {
@@ -74,7 +74,7 @@ for (const WORKERS of ['1', '2']) {
 }
 
 t.test('each outcome of a create request is counted', async t => {
-  const outcomes = ['stored', 'same', 'taken', new PlantNotStored('a reason'), new PlantPerhapsStored('a reason'), new Error('a fault')] as const
+  const outcomes = ['stored', 'same', 'taken', new PlantNotStored('a reason'), new PlantOutcomeUnknown('a reason'), new Error('a fault')] as const
   let turn = 0
   const store: PlantStore = {
     create: async () => {
@@ -87,7 +87,7 @@ t.test('each outcome of a create request is counted', async t => {
   const service = await buildService(t, store)
   for (let id = 0; id < 7; id++) await service.create({ id, name: 'Monstera' })
   const text = await aggregate([await metrics.data()]).metrics()
-  const counts = ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'].map(outcome => valueOf(text, `plant_store_creates_total{outcome="${outcome}"}`))
+  const counts = ['stored', 'same', 'taken', 'not_stored', 'unknown', 'failed'].map(outcome => valueOf(text, `plant_store_creates_total{outcome="${outcome}"}`))
   t.strictSame(counts, [2, 1, 1, 1, 1, 1])
 })
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { errorCodes } from '../../src/http/errors/error-codes.js'
+import { errorCodes } from '../../src/http/error-codes.js'
 import { buildService, TOKEN } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 

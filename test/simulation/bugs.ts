@@ -24,13 +24,13 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['an uncertain outcome reported as not stored: a command that was sent counts as not sent', 'this.#sent?.add(command.comment)', 'undefined']
   ],
   'stores/batching/shared-writes.js': [
-    ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.failure instanceof PlantPerhapsStored))', 'if (true)'],
+    ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.failure instanceof PlantOutcomeUnknown))', 'if (true)'],
     ['a close that does not wait for writes in flight', 'if (!this.#isIdle)\n            await', 'if (!this.#isIdle) void'],
     ['a close that gives up pending plants without sending them', 'this.#retries.holdsBack ? this.#queue.splice(0) : []', 'this.#queue.splice(0)'],
     ['more than one transaction at a time', 'this.#inFlight < this.#writer.maxInFlight', 'this.#inFlight <= this.#writer.maxInFlight']
   ],
   'stores/sqlite/sqlite-client.js': [
-    ['an uncertain outcome reported as not stored: the thread died', 'perhapsStored = this.#lastAnswer === undefined', 'perhapsStored = false'],
+    ['an uncertain outcome reported as not stored: the thread died', 'outcomeUnknown = this.#lastAnswer === undefined', 'outcomeUnknown = false'],
     ['results of the thread assigned to the wrong plants', 'outcomes?.[i] ?? 0', 'outcomes?.[i + 1] ?? 0']
   ],
   'stores/sqlite/thread/thread-messages.js': [

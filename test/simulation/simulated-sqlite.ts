@@ -32,8 +32,8 @@ export class SimulatedSqlite extends SimulatedStore {
   }
 
   #answer (ids: BigInt64Array, texts: readonly string[], fault: Fault | undefined): SqliteAnswer | undefined {
-    const failed = (message: string, perhapsStored: boolean, permanent: boolean, ends: boolean): SqliteAnswer =>
-      ({ kind: 'failed', message, perhapsStored, permanent, ends })
+    const failed = (message: string, outcomeUnknown: boolean, permanent: boolean, ends: boolean): SqliteAnswer =>
+      ({ kind: 'failed', message, outcomeUnknown, permanent, ends })
     if (fault?.kind === 'dies') {
       if (fault.stores) this.#write(ids, texts)
       return undefined

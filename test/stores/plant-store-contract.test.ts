@@ -1,6 +1,6 @@
 import t from 'tap'
 import { plantStoreContract, type StorePlace } from '../../src/stores/contract.js'
-import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
 
 type Fields = Omit<NewPlant, 'id'>
 
@@ -103,7 +103,7 @@ t.test('parts of a place are optional: stored, another store, and close', async 
 })
 
 t.test('a store may reject a plant past its deadline with either error', async t => {
-  for (const failure of [new PlantNotStored('late'), new PlantPerhapsStored('late')]) {
+  for (const failure of [new PlantNotStored('late'), new PlantOutcomeUnknown('late')]) {
     t.strictSame(await failedChecks(() => completePlace(class extends SoundStore {
       override async create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
         if (deadline < performance.now()) throw failure

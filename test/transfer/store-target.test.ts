@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
 import { Tally } from '../../src/transfer/tally.js'
 import { createPlants } from '../../src/transfer/targets/store-target.js'
 import { TransferFault } from '../../src/transfer/transfer-fault.js'
@@ -55,7 +55,7 @@ t.test('if the store is not ready at the end, it is at fault for the last failur
 })
 
 t.test('a plant whose outcome is open is reported as such', async t => {
-  const { copy, lines } = setUp({ create: async () => { throw new PlantPerhapsStored('no response in time') } })
+  const { copy, lines } = setUp({ create: async () => { throw new PlantOutcomeUnknown('no response in time') } })
   await copy(manyPlants(1))
   t.strictSame(lines, ['id 0: it may have been stored: no response in time'])
 })
@@ -98,7 +98,7 @@ t.test('the number of pending plants is bounded, and after an interruption closi
   const pending: ((outcome: CreateOutcome | PromiseLike<never>) => void)[] = []
   const { copy, tally, interruption } = setUp({
     create: () => new Promise(resolve => { pending.push(resolve) }),
-    close: async () => pending.forEach((resolve, i) => resolve(i < 10 ? 'stored' : Promise.reject(new PlantPerhapsStored('it was closed'))))
+    close: async () => pending.forEach((resolve, i) => resolve(i < 10 ? 'stored' : Promise.reject(new PlantOutcomeUnknown('it was closed'))))
   })
   const copying = copy(manyPlants(20_000))
   await until(() => pending.length >= 5_000)

@@ -1,5 +1,5 @@
 import type { CreateQueue } from '../create-queue.js'
-import { ApiError } from '../errors/error-codes.js'
+import { ApiError } from '../error-codes.js'
 
 const NOTHING = Buffer.alloc(0)
 const SMALLEST_BUFFER = 1_024

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import secureJson from 'secure-json-parse'
 import { messageOf } from '../../error-message.js'
 import type { CreateQueue } from '../create-queue.js'
-import { ApiError } from '../errors/error-codes.js'
+import { ApiError } from '../error-codes.js'
 import { IncomingBody } from './incoming-body.js'
 import { exactId } from './exact-id.js'
 

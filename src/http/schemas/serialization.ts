@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { FastifyReply } from 'fastify'
-import type { ApiError } from '../errors/error-codes.js'
+import type { ApiError } from '../error-codes.js'
 import type { ErrorWire, NewPlantWire, PlantWire } from './create-plant-schema.js'
 
 // Compiled from the schemas at build time (compile-serializers.ts).

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { refusal, type ParsedRequest } from '../body/json-body.js'
-import { ApiError } from '../errors/error-codes.js'
+import { ApiError } from '../error-codes.js'
 import { NewPlantSchema, type NewPlantWire } from './create-plant-schema.js'
 import { TypeCompiler } from './typebox.js'
 

@@ -34,7 +34,6 @@ const EnvironmentSchema = Type.Object({
   STORE_TIMEOUT: integer(limits.storeTimeout, 'a number of milliseconds'),
   QUEUE_LIMIT: integer(limits.queueLimit, 'a number of create requests'),
   QUEUE_BYTES: integer(limits.queueBytes, 'a number of bytes'),
-  WORKERS: integer({ default: 1, minimum: 1, maximum: 256 }, 'a number of processes'),
   METRICS_PORT: Type.Optional(integer({ minimum: 0, maximum: 65535 }, 'a port')),
   TLS_CERT_FILE: Type.Optional(file()),
   TLS_KEY_FILE: Type.Optional(file()),

@@ -14,14 +14,6 @@ const QUIET_MS = 50
 /** Milliseconds to wait for connections that send nothing. */
 const IDLE_TIMEOUT_MS = 1_000
 
-/** A socket, with one accept queue, on which several processes listen. */
-export interface SharedPort {
-  /** Resolves to false if other processes still listen, or to true as soon as none does. */
-  closesLast: (servers: readonly Server[]) => Promise<boolean>
-  /** Called when this process no longer listens. */
-  closed: () => void
-}
-
 /** Milliseconds until a shutdown is forced: less than the 30 seconds that Kubernetes grants by default. */
 export function shutdownTimeoutMs ({ STORE_TIMEOUT }: Pick<Configuration, 'STORE_TIMEOUT'>): number {
   return Math.min(STORE_TIMEOUT + 5_000, 25_000)
@@ -33,26 +25,21 @@ export function shutdownTimeoutMs ({ STORE_TIMEOUT }: Pick<Configuration, 'STORE
  *
  * Closing a listening socket resets the connections in its accept queue, although requests may have been sent on them.
  * So new requests are held for a moment first: clients that wait for a response open no new connections, the queue
- * empties, and the socket is closed in a turn of the event loop without new connections. If other processes listen on
- * the socket, they accept what is in its queue: only the last one to close it has to wait.
- * @param sharedPort set if other processes listen on the same socket
+ * empties, and the socket is closed in a turn of the event loop without new connections.
  */
-export async function drain (servers: readonly Server[], sharedPort?: SharedPort): Promise<void> {
+export async function drain (servers: readonly Server[]): Promise<void> {
   const gate = new Gate(servers)
   await sleep(NOTICE_MS)
-  if (sharedPort === undefined || await sharedPort.closesLast(servers)) {
-    gate.hold()
-    const holdUntil = performance.now() + LONGEST_HOLD_MS
-    do {
-      await sleep(QUIET_MS / 10)
-      // Between the timer and here, the event loop polled once for new connections.
-      await turn()
-    } while (!gate.isQuiet() && performance.now() < holdUntil)
-  }
+  gate.hold()
+  const holdUntil = performance.now() + LONGEST_HOLD_MS
+  do {
+    await sleep(QUIET_MS / 10)
+    // Between the timer and here, the event loop polled once for new connections.
+    await turn()
+  } while (!gate.isQuiet() && performance.now() < holdUntil)
   const closed = Promise.all(servers.map(server => new Promise(resolve => {
     NetServer.prototype.close.call(server, resolve)
   })))
-  sharedPort?.closed()
   gate.release()
   while (await Promise.race([closed, sleep(IDLE_TIMEOUT_MS, 'open')]) === 'open') {
     // A request that arrived while the process waited for the processor is read only now.

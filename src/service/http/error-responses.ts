@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError } from '../../http/errors/error-codes.js'
-import { sendError } from '../../http/errors/error-handler.js'
+import { ApiError } from '../../http/error-codes.js'
+import { sendError } from '../../http/error-handler.js'
 
 /** Sends all errors of an app in the Error shape, also for paths without a route, and logs those of 500 or more. */
 export function errorResponses (app: FastifyInstance, log: FastifyBaseLogger): void {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError } from '../../http/errors/error-codes.js'
+import { ApiError } from '../../http/error-codes.js'
 import { repeatedHeader } from '../../http/repeated-header.js'
 
 // RFC 3986, section 3.2.2, and a port; or empty, which a client sends if its URI names no host, as over a Unix socket

@@ -4,7 +4,7 @@ import { channels, type QueueMessage } from '../../diagnostics.js'
 import type { TlsPair } from '../config/tls-pair.js'
 import { ProcessMetrics, SECONDS } from './process-metrics.js'
 
-const OUTCOMES = ['stored', 'same', 'taken', 'not_stored', 'perhaps_stored', 'failed'] as const
+const OUTCOMES = ['stored', 'same', 'taken', 'not_stored', 'unknown', 'failed'] as const
 /** The increase of a counter whose first sample is above 0 is invisible to an alert, so all series start at 0. */
 const FAULTS = [['POST', '/plants', 500], ['POST', '/plants', 503], ['POST', '/plants', 504], ['GET', '/health/ready', 503]] as const
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { FastifyError, FastifyInstance } from 'fastify'
 import { endConnection } from '../../http/body/unread-body.js'
-import { ApiError } from '../../http/errors/error-codes.js'
+import { ApiError } from '../../http/error-codes.js'
 
 /** `GET /openapi.json`, the file that the build writes, and with `docs` a page to read and try it at `/docs`. */
 export async function descriptionRoutes (app: FastifyInstance, { docs }: { docs: boolean }): Promise<void> {

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { errorCodes, type ErrorName } from '../../http/errors/error-codes.js'
+import { errorCodes, type ErrorName } from '../../http/error-codes.js'
 import { createPlantSchema, ErrorSchema, NewPlantSchema, PlantSchema } from '../../http/schemas/create-plant-schema.js'
 import { version } from '../version.js'
 

@@ -1,7 +1,7 @@
-import type { CreateOutcome, NewPlant, PlantNotStored, PlantPerhapsStored } from '../plant-store.js'
+import type { CreateOutcome, NewPlant, PlantNotStored, PlantOutcomeUnknown } from '../plant-store.js'
 
 /** Why a plant was not stored, or may not have been. */
-export type CreateFailure = PlantNotStored | PlantPerhapsStored
+export type CreateFailure = PlantNotStored | PlantOutcomeUnknown
 
 /** The result of a write for one plant of its batch. */
 export type WriteResult = CreateOutcome | CreateFailure

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
-import { PlantNotStored, PlantPerhapsStored, type CreateOutcome, type NewPlant } from '../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../plant-store.js'
 import { BatchSizer, LARGEST_BATCH } from './batch-sizer.js'
 import type { BatchWriter, CreateFailure, WriteResult } from './batch-writer.js'
 import { Expiry, RESPONSE_TIME_MS } from './expiry.js'
@@ -192,7 +192,7 @@ export class SharedWrites {
   #settle ({ creates, isRetry }: Batch, results: readonly WriteResult[]): number {
     const again: PendingCreate[] = []
     creates.forEach((create, place) => {
-      const result = results[place] ?? new PlantPerhapsStored('the store gave no result for it')
+      const result = results[place] ?? new PlantOutcomeUnknown('the store gave no result for it')
       if (typeof result === 'string') {
         create.resolve(result)
         this.#retries.stored(create)
@@ -215,7 +215,7 @@ export class SharedWrites {
 
   #mayTryAgain (create: PendingCreate, failure: CreateFailure): boolean {
     // Once an attempt has left the outcome open, no later failure can settle it.
-    if (!(create.failure instanceof PlantPerhapsStored)) create.failure = failure
+    if (!(create.failure instanceof PlantOutcomeUnknown)) create.failure = failure
     const isPermanent = failure instanceof PlantNotStored && failure.permanent
     if (this.#closing || isPermanent || create.deadline <= this.#clock.now() + RESPONSE_TIME_MS) {
       giveUp(create)

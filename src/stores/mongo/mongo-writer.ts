@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '../../clock.js'
 import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
 import type { StoreWriter } from '../batching/batched-plant-store.js'
 import { RESPONSE_TIME_MS } from '../batching/expiry.js'
-import { PlantNotStored, PlantPerhapsStored, type NewPlant } from '../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
 import type { CommandStarted, MongoCollection, MongoDriverClient } from './mongo-driver.js'
 import { connectionFault, isSelectionError, isServerError, isWriteConcernError, wasSilent } from './mongo-errors.js'
 
@@ -162,7 +162,7 @@ export class MongoWriter implements StoreWriter {
     plants: readonly NewPlant[], { writeErrors, writeConcernError }: InsertReply, signal: AbortSignal
   ): Promise<readonly WriteResult[]> {
     if (writeErrors === undefined && writeConcernError === undefined) return plants.map(() => 'stored')
-    const open = writeConcernError && new PlantPerhapsStored(`MongoDB: write concern error ${describe(writeConcernError)}`)
+    const open = writeConcernError && new PlantOutcomeUnknown(`MongoDB: write concern error ${describe(writeConcernError)}`)
     const results: WriteResult[] = plants.map(() => open ?? 'stored')
     const duplicates = new Map<number, Duplicate>()
     for (const error of writeErrors ?? []) {
@@ -192,14 +192,14 @@ export class MongoWriter implements StoreWriter {
       }).toArray()
       found = new Map(documents.map(document => [idOf(document), document]))
     } catch (error) {
-      const open = new PlantPerhapsStored(`MongoDB: a plant with this id exists, but could not be read: ${connectionFault(error)}`)
+      const open = new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${connectionFault(error)}`)
       for (const index of duplicates.keys()) results[index] = open
       return
     }
     for (const [index, { plant: { id, name, tag }, error: { keyPattern = { _id: 1 } } }] of duplicates) {
       const document = found.get(String(id))
       if (document === undefined && !('_id' in keyPattern)) results[index] = new PlantNotStored('MongoDB: another unique index of the collection refuses it', { permanent: true })
-      else if (document === undefined) results[index] = new PlantPerhapsStored('MongoDB: a plant with this id exists, but not on the majority yet')
+      else if (document === undefined) results[index] = new PlantOutcomeUnknown('MongoDB: a plant with this id exists, but not on the majority yet')
       else results[index] = Reflect.get(document, 'name') === name && Reflect.get(document, 'tag') === tag ? 'same' : 'taken'
     }
   }
@@ -210,7 +210,7 @@ export class MongoWriter implements StoreWriter {
     const wasNotSent = this.#sent?.has(comment) === false || isSelectionError(error)
     const saysNothingWritten = isServerError(error) && error.errorLabels?.includes('NoWritesPerformed') === true
     const isNotStored = saysNothingWritten || (wasNotSent && !wasSilent(error))
-    return new (isNotStored ? PlantNotStored : PlantPerhapsStored)(reason)
+    return new (isNotStored ? PlantNotStored : PlantOutcomeUnknown)(reason)
   }
 }
 
@@ -226,7 +226,7 @@ function documentOf ({ id, name, tag }: NewPlant): PlantDocument {
 
 function failureOf (error: WriteError): CreateFailure {
   const reason = `MongoDB: write error ${describe(error)}`
-  return REFUSALS.has(error.code) ? new PlantNotStored(reason, { permanent: true }) : new PlantPerhapsStored(reason)
+  return REFUSALS.has(error.code) ? new PlantNotStored(reason, { permanent: true }) : new PlantOutcomeUnknown(reason)
 }
 
 function describe ({ code, errmsg }: { code: number, errmsg: string }): string {

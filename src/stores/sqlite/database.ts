@@ -139,8 +139,7 @@ function checkFormat (database: DatabaseSyncInstance, path: string, wasOpen: boo
 /** Creates a folder with its parents, and syncs their entries to disk. */
 function makeFolder (folder: string): void {
   const first = mkdirSync(folder, { recursive: true })
-  // Windows cannot sync a folder, and need not.
-  if (first === undefined || process.platform === 'win32') return
+  if (first === undefined) return
   for (let made = folder; made.length >= first.length; made = dirname(made)) {
     const above = openSync(dirname(made), 'r')
     fsyncSync(above)

@@ -193,12 +193,12 @@ export class SqlitePlantsTable {
 }
 
 /** The failure of writing to files that are no longer in place. */
-function displacement (path: string, state: Exclude<FilesState, 'inPlace'>, perhapsStored = false): SqliteFailure {
+function displacement (path: string, state: Exclude<FilesState, 'inPlace'>, outcomeUnknown = false): SqliteFailure {
   if (state === 'missing') {
-    return new SqliteFailure(`${path} was deleted or moved away while it was open: put it back, or restart to begin with an empty one`, { perhapsStored, permanent: true })
+    return new SqliteFailure(`${path} was deleted or moved away while it was open: put it back, or restart to begin with an empty one`, { outcomeUnknown, permanent: true })
   }
   const what = state === 'replaced' ? `${path} was replaced` : `${path}-wal or ${path}-shm was deleted or replaced`
-  return new SqliteFailure(`${what} while it was open: reopening the file that is there now`, { perhapsStored, reopen: true })
+  return new SqliteFailure(`${what} while it was open: reopening the file that is there now`, { outcomeUnknown, reopen: true })
 }
 
 /** The values to bind for a plant. */

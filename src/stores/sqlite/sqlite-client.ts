@@ -2,7 +2,7 @@ import { monotonicMs, systemClock, type Clock } from '../../clock.js'
 import { messageOf } from '../../error-message.js'
 import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
 import type { StoreWriter } from '../batching/batched-plant-store.js'
-import { PlantNotStored, PlantPerhapsStored, StoreUnusable, type NewPlant } from '../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../plant-store.js'
 import { GuardedWorker } from './thread/guarded-worker.js'
 import { OUTCOMES, packPlants, type SqliteAnswer, type SqliteRequest } from './thread/thread-messages.js'
 
@@ -115,8 +115,8 @@ export class SqliteClient implements StoreWriter {
       thread.on('exit', () => {
         this.#thread = undefined
         // It is unknown what a thread was doing when it died. One that announced its exit did nothing more.
-        const perhapsStored = this.#lastAnswer === undefined
-        const answer = { ...this.#lastAnswer ?? failed(message), perhapsStored }
+        const outcomeUnknown = this.#lastAnswer === undefined
+        const answer = { ...this.#lastAnswer ?? failed(message), outcomeUnknown }
         for (const resolveRequest of this.#pending.splice(0)) resolveRequest(answer)
         resolve()
       })
@@ -126,10 +126,10 @@ export class SqliteClient implements StoreWriter {
 }
 
 function failed (message: string): FailedAnswer {
-  return { kind: 'failed', message, perhapsStored: false, permanent: false, ends: true }
+  return { kind: 'failed', message, outcomeUnknown: false, permanent: false, ends: true }
 }
 
-function failureOf ({ message, perhapsStored, permanent }: FailedAnswer): CreateFailure {
+function failureOf ({ message, outcomeUnknown, permanent }: FailedAnswer): CreateFailure {
   const reason = `SQLite: ${message}`
-  return perhapsStored ? new PlantPerhapsStored(reason) : new PlantNotStored(reason, { permanent })
+  return outcomeUnknown ? new PlantOutcomeUnknown(reason) : new PlantNotStored(reason, { permanent })
 }

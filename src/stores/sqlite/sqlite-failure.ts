@@ -3,7 +3,7 @@ import { messageOf } from '../../error-message.js'
 /** The failure of a transaction, or of opening the database. */
 export class SqliteFailure extends Error {
   /** Whether its plants may have been stored. */
-  readonly perhapsStored: boolean = false
+  readonly outcomeUnknown: boolean = false
   /** Whether retrying soon would fail for the same reason. */
   readonly permanent: boolean = false
   /** Whether the connection is unusable, so that the file has to be opened again. */
@@ -37,7 +37,7 @@ const STILL_USABLE = new Set([ERROR, BUSY, LOCKED, CORRUPT, FULL, TOOBIG, CONSTR
 export function failureOf (error: unknown, inCommit: boolean): SqliteFailure {
   const code = resultCode(error)
   return new SqliteFailure(messageOf(error), {
-    perhapsStored: inCommit && !NEVER_STORED.has(code),
+    outcomeUnknown: inCommit && !NEVER_STORED.has(code),
     // Nobody frees disk space within the timeout of a request.
     permanent: code === FULL,
     reopen: !STILL_USABLE.has(code)

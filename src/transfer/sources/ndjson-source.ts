@@ -1,7 +1,7 @@
 import { open, stat } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { parseBody } from '../../http/body/json-body.js'
-import { ApiError } from '../../http/errors/error-codes.js'
+import { ApiError } from '../../http/error-codes.js'
 import { validatePlant } from '../../http/schemas/validation.js'
 import type { NewPlant } from '../../stores/plant-store.js'
 import { unreadable } from '../transfer-fault.js'

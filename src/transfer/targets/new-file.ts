@@ -22,8 +22,7 @@ export async function createFile (
     await write(partialPath)
     await sync(partialPath, 'r+')
     await giveName(partialPath, path)
-    // Windows cannot sync a folder to disk.
-    if (process.platform !== 'win32') await sync(folder, 'r')
+    await sync(folder, 'r')
   } catch (error) {
     rethrow(error)
   } finally {

@@ -1,5 +1,5 @@
 import { messageOf } from '../../error-message.js'
-import { PlantNotStored, PlantPerhapsStored, type NewPlant, type PlantStore } from '../../stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type NewPlant, type PlantStore } from '../../stores/plant-store.js'
 import type { Entry } from '../sources/plant-source.js'
 import type { Tally } from '../tally.js'
 import { TransferFault } from '../transfer-fault.js'
@@ -21,7 +21,7 @@ export async function createPlants (
 ): Promise<void> {
   const pending = { weight: 0 }
   /** Plants that failed since the last success. */
-  const failed: [place: string, reason: PlantNotStored | PlantPerhapsStored][] = []
+  const failed: [place: string, reason: PlantNotStored | PlantOutcomeUnknown][] = []
   let fault: unknown
   let wake: (() => void) | undefined
   signal.addEventListener('abort', () => { store.close?.() })
@@ -36,7 +36,7 @@ export async function createPlants (
       // The store accepts other plants, so these are at fault.
       if (failed.length > 0 && fault === undefined && !signal.aborted) reportFailed()
     } catch (reason) {
-      if (!(reason instanceof PlantNotStored || reason instanceof PlantPerhapsStored)) fault ??= reason
+      if (!(reason instanceof PlantNotStored || reason instanceof PlantOutcomeUnknown)) fault ??= reason
       else if (failed.push([place, reason]) >= MAX_FAILED) blameStore(reason)
     }
     pending.weight -= weightOf(plant)
@@ -45,7 +45,7 @@ export async function createPlants (
 
   function reportFailed (): void {
     for (const [place, reason] of failed.splice(0)) {
-      const outcome = reason instanceof PlantPerhapsStored ? 'it may have been stored' : 'it was not stored'
+      const outcome = reason instanceof PlantOutcomeUnknown ? 'it may have been stored' : 'it was not stored'
       tally.addInvalid(place, `${outcome}: ${reason.message}`)
     }
   }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { BatchedPlantStore, type StoreWriter } from '../../../src/stores/batching/batched-plant-store.js'
-import { PlantNotStored, PlantPerhapsStored } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown } from '../../../src/stores/plant-store.js'
 import { FakeWriter, notStored } from '../../support/stores/fake-writer.js'
 import { VirtualClock } from '../../support/virtual-clock.js'
 
@@ -35,7 +35,7 @@ function checkedStore () {
 }
 
 t.test('a store whose last write failed is not ready, with that write\'s error, until another write succeeds', async t => {
-  for (const failure of [notStored('no room'), notStored('no room', true), new PlantPerhapsStored('no room'), [new PlantPerhapsStored('no room')]]) {
+  for (const failure of [notStored('no room'), notStored('no room', true), new PlantOutcomeUnknown('no room'), [new PlantOutcomeUnknown('no room')]]) {
     const { store, writer, create } = checkedStore()
     await t.resolves(store.ready())
     writer.respond = () => failure

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { WriteResult } from '../../../src/stores/batching/batch-writer.js'
-import { PlantNotStored, PlantPerhapsStored } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown } from '../../../src/stores/plant-store.js'
 import { notStored, numbers, sharedWrites } from '../../support/stores/fake-writer.js'
 
 /** A store that fails each batch with one of these plants in it. */
@@ -81,15 +81,15 @@ t.test('a plant that cannot have been stored rejects with PlantNotStored and the
 
 t.test('an uncertain outcome stays uncertain after later failures', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
-  writer.respond = (_ids, number) => number === 2 ? new PlantPerhapsStored('no response') : notStored()
+  writer.respond = (_ids, number) => number === 2 ? new PlantOutcomeUnknown('no response') : notStored()
   create([1], 400)
   await clock.pass(400)
-  t.match(outcomes.get(1), { name: 'PlantPerhapsStored', message: 'no response' })
+  t.match(outcomes.get(1), { name: 'PlantOutcomeUnknown', message: 'no response' })
 })
 
 t.test('an uncertain outcome is settled by a later success', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
-  writer.respond = (_ids, number) => number === 1 ? new PlantPerhapsStored('no response') : 'same'
+  writer.respond = (_ids, number) => number === 1 ? new PlantOutcomeUnknown('no response') : 'same'
   create([1, 2])
   await clock.pass(400)
   t.strictSame([...outcomes.values()], ['same', 'same'])
@@ -100,7 +100,7 @@ t.test('a missing result leaves the outcome uncertain', async t => {
   writer.respond = () => ['stored']
   create([1, 2], 60)
   await clock.pass(60)
-  t.match([...outcomes.values()], ['stored', PlantPerhapsStored])
+  t.match([...outcomes.values()], ['stored', PlantOutcomeUnknown])
 })
 
 t.test('a plant or a batch with a permanent failure is not retried', async t => {
@@ -117,10 +117,10 @@ t.test('a plant or a batch with a permanent failure is not retried', async t => 
 
 t.test('a permanent failure after an uncertain outcome leaves it uncertain', async t => {
   const { clock, writer, outcomes, create } = sharedWrites()
-  writer.respond = (_ids, number) => number === 1 ? new PlantPerhapsStored('no response') : notStored('not authorized', true)
+  writer.respond = (_ids, number) => number === 1 ? new PlantOutcomeUnknown('no response') : notStored('not authorized', true)
   create([1])
   await clock.pass(100)
-  t.match(outcomes.get(1), { name: 'PlantPerhapsStored' })
+  t.match(outcomes.get(1), { name: 'PlantOutcomeUnknown' })
   t.equal(writer.batches.length, 2)
 })
 

@@ -7,7 +7,7 @@ import type { MongoCollection } from '../../../src/stores/mongo/mongo-driver.js'
 import { connectionFault, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
 import { mongoPlantStore, type MongoPlantStoreOptions } from '../../../src/stores/mongo/mongo-plant-store.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
-import { PlantNotStored, PlantPerhapsStored, type NewPlant, type PlantStore } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type NewPlant, type PlantStore } from '../../../src/stores/plant-store.js'
 import { closedPort } from '../../support/process/lasting-port.js'
 import {
   answer, closeAfterStoring, closeBeforeStoring, closeWithinReply, hang, shardFailure,
@@ -174,7 +174,7 @@ t.test('a plant whose response is lost is retried', async t => {
 t.test('a plant whose every response is lost may have been stored', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', closeBeforeStoring(), { times: 100 })
-  t.type(await failure(store), PlantPerhapsStored)
+  t.type(await failure(store), PlantOutcomeUnknown)
 })
 
 t.test('with a client that does not monitor commands, a broken connection leaves the outcome uncertain', async t => {
@@ -182,7 +182,7 @@ t.test('with a client that does not monitor commands, a broken connection leaves
   const store = mongoPlantStore({ client: await connectClient(t, mongo, { retryWrites: false }) })
   await store.open?.()
   mongo.on('insert', closeBeforeStoring(), { times: 100 })
-  t.type(await failure(store), PlantPerhapsStored)
+  t.type(await failure(store), PlantOutcomeUnknown)
 })
 
 t.test('a write concern error leaves the outcome uncertain, as the plant may still be rolled back', async t => {
@@ -190,7 +190,7 @@ t.test('a write concern error leaves the outcome uncertain, as the plant may sti
   mongo.on('insert', writeConcernError({ code: 64, message: 'waiting for replication timed out' }), { times: 100 })
   mongo.on('find', answer({ code: 11602 }), { times: 100 })
   const error = await failure(store)
-  t.type(error, PlantPerhapsStored)
+  t.type(error, PlantOutcomeUnknown)
   t.equal(error.message, 'MongoDB: write concern error 64 (waiting for replication timed out)')
 })
 
@@ -204,11 +204,11 @@ t.test('a transient write concern error is retried', async t => {
 t.test('a plant that has not reached the majority does not count as stored', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', unreplicated(), { times: 100 })
-  t.type(await failure(store), PlantPerhapsStored)
+  t.type(await failure(store), PlantOutcomeUnknown)
   t.equal(mongo.majority().size, 0)
   mongo.clearCues()
   mongo.on('insert', () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: 'duplicate key' }] }), { times: 100 })
-  t.type(await failure(store, 1_500, { id: 2n, name: 'Fern' }), PlantPerhapsStored, 'of a server that does not name the index')
+  t.type(await failure(store, 1_500, { id: 2n, name: 'Fern' }), PlantOutcomeUnknown, 'of a server that does not name the index')
 })
 
 t.test('the client\'s options for decoding responses make no difference', async t => {
@@ -290,7 +290,7 @@ t.test('the other plants of a batch are stored if one fails', async t => {
 t.test('a failed command leaves the outcome uncertain, unless it is labeled NoWritesPerformed', async t => {
   const { mongo, store } = await setUp(t)
   mongo.on('insert', answer({ code: 11602 }), { times: 100 })
-  t.type(await failure(store), PlantPerhapsStored)
+  t.type(await failure(store), PlantOutcomeUnknown)
   mongo.clearCues()
   mongo.on('insert', answer({ code: 91, labels: ['NoWritesPerformed'] }), { times: 100 })
   t.type(await failure(store, 1_500, { id: 2n, name: 'Fern' }), PlantNotStored)
@@ -301,7 +301,7 @@ t.test('a duplicate that cannot be read leaves the outcome uncertain', async t =
   t.equal(await store.create(FICUS, soon()), 'stored')
   mongo.on('find', answer({ code: 11602, message: 'interrupted' }), { times: 100 })
   const error = await failure(store)
-  t.type(error, PlantPerhapsStored)
+  t.type(error, PlantOutcomeUnknown)
   t.equal(error.message, 'MongoDB: a plant with this id exists, but could not be read: MongoDB: interrupted')
   mongo.clearCues()
   t.equal(await store.create(FICUS, soon()), 'same')
@@ -311,7 +311,7 @@ t.test('a write error that is not a refusal leaves the outcome uncertain', async
   const { mongo, store } = await setUp(t)
   mongo.on('insert', writeErrors({ at: [0], code: 2, message: 'bad value' }), { times: 100 })
   const error = await failure(store)
-  t.type(error, PlantPerhapsStored)
+  t.type(error, PlantOutcomeUnknown)
   t.match(error.message, /^MongoDB: write error 2 \(bad value\)$/)
 })
 
@@ -323,7 +323,7 @@ t.test('with a server that hangs, a request settles by its deadline', async t =>
   await store.ready()
   mongo.on('insert', hang(), { times: 100 })
   const start = performance.now()
-  t.type(await failure(store, 2_500), PlantPerhapsStored)
+  t.type(await failure(store, 2_500), PlantOutcomeUnknown)
   t.ok(performance.now() - start < 15_000)
 })
 

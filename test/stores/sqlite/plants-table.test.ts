@@ -45,7 +45,7 @@ function failure (t: Test, run: () => unknown, expected: Partial<SqliteFailure>,
     t.fail('nothing failed')
   } catch (error) {
     t.type(error, SqliteFailure)
-    t.match(error, { perhapsStored: false, permanent: false, reopen: false, ...expected, message })
+    t.match(error, { outcomeUnknown: false, permanent: false, reopen: false, ...expected, message })
   }
 }
 
@@ -424,11 +424,11 @@ t.test('a write that fails halfway stores none of its plants', async t => {
 })
 
 t.test('a failed commit leaves the outcome uncertain, except for a lock or a full disk', async t => {
-  const lock = { perhapsStored: false, permanent: false, reopen: false }
-  const fault = { perhapsStored: true, permanent: false, reopen: true }
+  const lock = { outcomeUnknown: false, permanent: false, reopen: false }
+  const fault = { outcomeUnknown: true, permanent: false, reopen: true }
   const codes: [errcode: number, expected: Partial<SqliteFailure>][] = [
     [5, lock], [5 | 2 << 8, lock], [13, { ...lock, permanent: true }], [10, fault], [10 | 4 << 8, fault], [NaN, fault],
-    [11, { ...lock, perhapsStored: true }], [19, { ...lock, perhapsStored: true }]
+    [11, { ...lock, outcomeUnknown: true }], [19, { ...lock, outcomeUnknown: true }]
   ]
   const folder = t.testdir()
   const binding = new FaultyBinding()
@@ -458,7 +458,7 @@ t.test('if the rollback fails too, the first failure is reported', async t => {
   const binding = new FaultyBinding()
   const table = openTable(t, path, binding.Database)
   binding.failing = ['COMMIT', 'ROLLBACK']
-  failure(t, () => table.write(FICUS), { perhapsStored: true, reopen: true }, /^COMMIT failed$/)
+  failure(t, () => table.write(FICUS), { outcomeUnknown: true, reopen: true }, /^COMMIT failed$/)
   binding.failing = []
 })
 

@@ -1,17 +1,17 @@
 import { EventEmitter } from 'node:events'
 import t from 'tap'
 import { monotonicMs } from '../../../src/clock.js'
-import { PlantNotStored, PlantPerhapsStored, StoreUnusable } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/stores/plant-store.js'
 import { SqliteClient, type DatabaseThread } from '../../../src/stores/sqlite/sqlite-client.js'
 import type { SqliteAnswer, SqliteRequest } from '../../../src/stores/sqlite/thread/thread-messages.js'
 import { VirtualClock } from '../../support/virtual-clock.js'
 
 const DONE: SqliteAnswer = { kind: 'done', outcomes: null }
-const UNUSABLE: SqliteAnswer = { kind: 'unusable', message: 'not ours', perhapsStored: false, permanent: true, ends: true }
+const UNUSABLE: SqliteAnswer = { kind: 'unusable', message: 'not ours', outcomeUnknown: false, permanent: true, ends: true }
 
 /** The answer of a thread that exits because of a fault. */
-function fault (options: { perhapsStored?: boolean, permanent?: boolean } = {}): SqliteAnswer {
-  return { kind: 'failed', message: 'a fault', perhapsStored: false, permanent: false, ends: true, ...options }
+function fault (options: { outcomeUnknown?: boolean, permanent?: boolean } = {}): SqliteAnswer {
+  return { kind: 'failed', message: 'a fault', outcomeUnknown: false, permanent: false, ends: true, ...options }
 }
 
 /** A thread whose answers and exit are controlled by the test. */
@@ -119,15 +119,15 @@ t.test('a request to a thread that is about to exit is sent to the next one, aft
 t.test('a write that is queued after a failure that ends the thread is not stored', async t => {
   const scripted = scriptedClient()
   const writes = [scripted.write(), scripted.write()]
-  scripted.thread.answer(fault({ perhapsStored: true }))
+  scripted.thread.answer(fault({ outcomeUnknown: true }))
   scripted.thread.exit()
-  t.match(await Promise.all(writes), [{ name: PlantPerhapsStored.name }, { name: PlantNotStored.name, message: 'SQLite: a fault', permanent: false }])
+  t.match(await Promise.all(writes), [{ name: PlantOutcomeUnknown.name }, { name: PlantNotStored.name, message: 'SQLite: a fault', permanent: false }])
 })
 
 t.test('a failure that does not end the thread affects one write only', async t => {
   const scripted = scriptedClient()
   const writes = [scripted.write(), scripted.write()]
-  scripted.thread.answer({ kind: 'failed', message: 'locked', perhapsStored: false, permanent: false, ends: false })
+  scripted.thread.answer({ kind: 'failed', message: 'locked', outcomeUnknown: false, permanent: false, ends: false })
   scripted.thread.answer(DONE)
   t.match(await Promise.all(writes), [{ name: PlantNotStored.name, message: 'SQLite: locked' }, ['stored']])
   t.equal(scripted.threads.length, 1)
@@ -138,7 +138,7 @@ t.test('if a thread dies, the outcome of its writes is unknown, and another is s
   const writes = [scripted.write(), scripted.write()]
   scripted.thread.emit('error', new Error('out of memory'))
   scripted.thread.exit()
-  const open = { name: PlantPerhapsStored.name, message: 'SQLite: the database thread exited: out of memory' }
+  const open = { name: PlantOutcomeUnknown.name, message: 'SQLite: the database thread exited: out of memory' }
   t.match(await Promise.all(writes), [open, open])
   const next = scripted.write()
   t.equal(scripted.threads.length, 2)

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync }
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { PlantNotStored, PlantPerhapsStored, type PlantStore } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type PlantStore } from '../../../src/stores/plant-store.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { openSqlite, plantsInFile } from '../../support/stores/sqlite-file.js'
 
@@ -57,7 +57,7 @@ t.test('after a database file is deleted while open, no further plant is acknowl
   const { store, path, create } = await openStore(t)
   rmSync(path)
   const first = await create(2)
-  t.type(first, PlantPerhapsStored, 'the first plant may be in the file, if it was moved')
+  t.type(first, PlantOutcomeUnknown, 'the first plant may be in the file, if it was moved')
   const message = `SQLite: ${path} was deleted or moved away while it was open: put it back, or restart to begin with an empty one`
   t.match(first, { message })
   await t.rejects(store.ready(), { message })
@@ -72,7 +72,7 @@ t.test('after a database file is deleted while open, no further plant is acknowl
 t.test('a file that was moved away is used again once it is back', async t => {
   const { store, path, create } = await openStore(t)
   renameSync(path, `${path}.old`)
-  t.type(await create(2), PlantPerhapsStored)
+  t.type(await create(2), PlantOutcomeUnknown)
   t.type(await create(3), PlantNotStored)
   renameSync(`${path}.old`, path)
   t.equal(await create(2), 'same')
@@ -155,7 +155,7 @@ t.test('the log is not removed while another program is reading it', async t => 
 t.test('after the folder was moved away, plants are stored again once a new one contains a database', async t => {
   const { path, folder, create } = await openStore(t)
   renameSync(join(folder, 'data'), join(folder, 'away'))
-  t.type(await create(2), PlantPerhapsStored)
+  t.type(await create(2), PlantOutcomeUnknown)
   mkdirSync(join(folder, 'data'))
   t.type(await create(3), PlantNotStored, 'an empty folder is not enough')
   sql(join(folder, 'away', 'plants.db'), `VACUUM INTO '${path}'`)

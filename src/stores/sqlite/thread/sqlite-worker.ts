@@ -43,9 +43,9 @@ function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnsw
     return { kind: 'done', outcomes: null }
   } catch (error) {
     const message = messageOf(error)
-    if (error instanceof StoreUnusable) return { kind: 'unusable', message, perhapsStored: false, permanent: true, ends: true }
-    const { perhapsStored, permanent, reopen } = error instanceof SqliteFailure ? error : failureOf(error, false)
-    return { kind: 'failed', message, perhapsStored, permanent, ends: (reopen || table === undefined) && closeTable() }
+    if (error instanceof StoreUnusable) return { kind: 'unusable', message, outcomeUnknown: false, permanent: true, ends: true }
+    const { outcomeUnknown, permanent, reopen } = error instanceof SqliteFailure ? error : failureOf(error, false)
+    return { kind: 'failed', message, outcomeUnknown, permanent, ends: (reopen || table === undefined) && closeTable() }
   }
 }
 

@@ -49,7 +49,7 @@ export type SqliteRequest =
  */
 export type SqliteAnswer =
   | { kind: 'done', outcomes: Uint8Array | null }
-  | { kind: 'failed' | 'unusable', message: string, perhapsStored: boolean, permanent: boolean, ends: boolean }
+  | { kind: 'failed' | 'unusable', message: string, outcomeUnknown: boolean, permanent: boolean, ends: boolean }
 
 /** Outcomes are posted as indexes of this array: a new Uint8Array means that all are `stored`. */
 export const OUTCOMES: readonly CreateOutcome[] = ['stored', 'same', 'taken']

@@ -18,7 +18,7 @@ export const errorCodes = {
   headersTooLarge: [431, 43101, 'The request headers are too large'],
   internal: [500, 50001, 'The service failed and the plant may have been stored: retrying the same plant is safe'],
   notStored: [503, 50301, 'This request did not store the plant: retry later'],
-  perhapsStored: [504, 50401, 'The plant may have been stored: retry the same plant, which is always safe']
+  outcomeUnknown: [504, 50401, 'The plant may have been stored: retry the same plant, which is always safe']
 } as const satisfies Record<string, readonly [status: number, error: number, message: string]>
 
 /** The name of a row of `errorCodes`. */

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { leaveBodyUnread } from '../body/unread-body.js'
-import { ErrorBody, serializeOnce } from '../schemas/serialization.js'
+import { leaveBodyUnread } from './body/unread-body.js'
+import { ErrorBody, serializeOnce } from './schemas/serialization.js'
 import { ApiError } from './error-codes.js'
 
 type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => unknown
