@@ -15,11 +15,6 @@ export interface Clock {
   setImmediate (task: () => void): object
 }
 
-/** Milliseconds on a clock that all threads and processes of the machine share, unlike `performance.now()`. */
-export function monotonicMs (): number {
-  return Number(process.hrtime.bigint()) / 1e6
-}
-
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
-import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/thread/thread-messages.js'
-import { SAME, TAKEN, unpackPlants } from '../../src/stores/sqlite/thread/thread-messages.js'
+import type { CreateOutcome } from '../../src/stores/plant-store.js'
+import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/sqlite-worker.js'
 import { SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
 
@@ -21,8 +21,8 @@ export class SimulatedSqlite extends SimulatedStore {
     this.writes++
     const fault = this.takeFault('write')
     const ends = fault === undefined ? () => {} : this.faultBegins()
-    const { ids } = request.plants
-    const texts = unpackPlants(request.plants).map(textOf)
+    const ids = request.rows.map(([id]) => id)
+    const texts = request.rows.map(([, name, tag]) => textOf({ name, tag: tag ?? undefined }))
     this.log?.(`write of ${texts.map((text, i) => `${ids[i]} ${text}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
     if (fault?.kind === 'dies' || fault?.kind === 'slow') this.isUncertain = true
     this.#after(() => {
@@ -31,9 +31,9 @@ export class SimulatedSqlite extends SimulatedStore {
     }, fault?.kind === 'slow' ? fault.after : 0)
   }
 
-  #answer (ids: BigInt64Array, texts: readonly string[], fault: Fault | undefined): SqliteAnswer | undefined {
+  #answer (ids: readonly bigint[], texts: readonly string[], fault: Fault | undefined): SqliteAnswer | undefined {
     const failed = (message: string, outcomeUnknown: boolean, permanent: boolean, ends: boolean): SqliteAnswer =>
-      ({ kind: 'failed', message, outcomeUnknown, permanent, ends })
+      ({ kind: 'failed', message, outcomeUnknown, permanent, unusable: false, ends })
     if (fault?.kind === 'dies') {
       if (fault.stores) this.#write(ids, texts)
       return undefined
@@ -48,15 +48,13 @@ export class SimulatedSqlite extends SimulatedStore {
     return { kind: 'done', outcomes: this.#write(ids, texts) }
   }
 
-  #write (ids: BigInt64Array, texts: readonly string[]): Uint8Array | null {
-    let outcomes: Uint8Array | null = null
-    texts.forEach((text, i) => {
+  #write (ids: readonly bigint[], texts: readonly string[]): CreateOutcome[] | null {
+    const outcomes = texts.map((text, i): CreateOutcome => {
       const id = ids[i] ?? 0n
-      if (this.insert(id, text, true)) return
-      outcomes ??= new Uint8Array(texts.length)
-      outcomes[i] = this.durable(id) === text ? SAME : TAKEN
+      if (this.insert(id, text, true)) return 'stored'
+      return this.durable(id) === text ? 'same' : 'taken'
     })
-    return outcomes
+    return outcomes.every(outcome => outcome === 'stored') ? null : outcomes
   }
 
   #after (task: () => void, more = 0): void {

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { NewPlant } from '../../src/stores/plant-store.js'
-import { SqlitePlantsTable } from '../../src/stores/sqlite/plants-table.js'
+import { PlantsTable } from '../../src/stores/sqlite/plants-table.js'
 import type { Entry } from '../../src/transfer/sources/plant-source.js'
 import { DatabaseSync, openSqlite } from '../support/stores/sqlite-file.js'
 
@@ -37,8 +37,8 @@ export async function * pagesOf (plants: readonly NewPlant[]): AsyncGenerator<En
 /** Writes plants to `plants.db` in a folder, which is created if necessary. */
 export function fill (folder: string, plants: readonly NewPlant[]): void {
   mkdirSync(folder, { recursive: true })
-  const table = SqlitePlantsTable.open(DatabaseSync, join(folder, 'plants.db'))
-  table.write(plants)
+  const table = new PlantsTable(DatabaseSync, join(folder, 'plants.db'))
+  table.write(plants.map(({ id, name, tag = null }) => [id, name, tag]))
   table.close()
 }
 

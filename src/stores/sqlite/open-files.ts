@@ -1,91 +1,69 @@
-import { lstatSync, realpathSync, statSync, unlinkSync, type BigIntStats } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, realpathSync, statSync, unlinkSync } from 'node:fs'
+import { missing } from './database.js'
+import { SqliteFailure } from './sqlite-failure.js'
 
-/** Milliseconds, longer than the unit of any file system's timestamps: two seconds on FAT. */
-const TIMESTAMP_UNIT = 3_000
-
-/**
- * - `inPlace`: each file is at its path;
- * - `missing`: there is no database file;
- * - `replaced`: another database file is there;
- * - `withoutLog`: the write-ahead log or its index is missing or was replaced.
- */
-export type FilesState = 'inPlace' | 'missing' | 'replaced' | 'withoutLog'
-
-/** Identifies a file on this machine while it is open. */
-interface Identity { dev: bigint, ino: bigint }
+/** Milliseconds between two looks at the identity of the log. */
+const LOOK_INTERVAL_MS = 100
 
 /**
  * The files of an open database. SQLite keeps writing to a file that was deleted or replaced: only its path reveals it.
  */
 export class OpenFiles {
-  readonly #database: string
-  /** The log and its index, beside the file itself if the path is a symbolic link. */
-  readonly #log: readonly string[]
-  readonly #identities: ReadonlyMap<string, Identity | undefined>
-  /** The folder of all the files; undefined if the path is a symbolic link. */
-  readonly #folderPath: string | undefined
-  /** The folder when all files were in place; undefined if its next change might leave its timestamp as it is. */
-  #folder: BigIntStats | undefined
-
-  /** @param path the path of the database file, which is open with its log and index */
-  constructor (path: string) {
-    this.#database = path
-    this.#folderPath = lstatSync(path).isSymbolicLink() ? undefined : dirname(path)
-    const file = realpathSync(path)
-    this.#log = [`${file}-wal`, `${file}-shm`]
-    this.#identities = new Map([path, ...this.#log].map(path => [path, identityOf(path)]))
-  }
+  readonly #path: string
+  readonly #database: string | undefined
+  /** The identities of the log and its index by path: beside the file itself if the path is a symbolic link. */
+  readonly #log: ReadonlyMap<string, string | undefined>
+  #lookedAt = 0
 
   /**
-   * Looks at the files only if their folder has changed since: on Linux 6.13 and later, a log whose timestamps are read
-   * gets new ones with its next page, and its sync takes 40 µs longer.
-   *
-   * Of the folder, `ctime` counts: `rsync -a` and `tar` set `mtime` back when they restore a backup.
+   * @param path the path of the database file, which is open with its log and index
+   * @param database the identity of the database file before it was opened, so that its replacement since is noticed;
+   *   undefined if there was none
    */
-  state (): FilesState {
-    if (this.#folderPath === undefined) return this.#stateOfFiles()
-    const now = Date.now()
-    const folder = identityOf(this.#folderPath)
-    if (isSame(this.#folder, folder) && this.#folder?.ctimeNs === folder?.ctimeNs) return 'inPlace'
-    const state = this.#stateOfFiles()
-    const isSettled = folder !== undefined && now - Number(folder.ctimeMs) > TIMESTAMP_UNIT
-    this.#folder = state === 'inPlace' && isSettled ? folder : undefined
-    return state
+  constructor (path: string, database: string | undefined) {
+    this.#path = path
+    this.#database = database ?? identityOf(path)
+    const file = realpathSync(path)
+    this.#log = new Map([`${file}-wal`, `${file}-shm`].map(path => [path, identityOf(path)]))
   }
 
-  #stateOfFiles (): FilesState {
-    const database = identityOf(this.#database)
-    if (database === undefined) return 'missing'
-    if (!isSame(this.#identities.get(this.#database), database)) return 'replaced'
-    // If there was no log at first, as on a file system that does not support one, none can be lost.
-    const isWhole = this.#log.every(path => this.#identities.get(path) === undefined || this.#isThere(path))
-    return isWhole ? 'inPlace' : 'withoutLog'
+  /** Why nothing may be written now; undefined if each file is at its path. */
+  displacement (): SqliteFailure | undefined {
+    const database = identityOf(this.#path)
+    if (database === undefined) return missing(this.#path)
+    const what = database !== this.#database ? `${this.#path} was replaced` : this.#hasLog() ? undefined : `${this.#path}-wal or ${this.#path}-shm was deleted or replaced`
+    return what === undefined ? undefined : new SqliteFailure(`${what} while it was open: reopening the file that is there now`, { reopen: true })
   }
 
   /**
    * Deletes the log and its index if they are still there: SQLite would apply them to the file now at the path.
    */
   deleteLog (): void {
-    for (const path of this.#log) {
-      if (this.#isThere(path)) unlinkSync(path)
+    for (const [path, identity] of this.#log) {
+      if (identity !== undefined && identityOf(path) === identity) unlinkSync(path)
     }
   }
 
-  #isThere (path: string): boolean {
-    return isSame(this.#identities.get(path), identityOf(path))
+  /**
+   * Whether the log and its index are there. Their identity is not read each time: on Linux 6.13 and later, a log whose
+   * timestamps are read gets new ones with its next page, and its sync takes 40 µs longer.
+   */
+  #hasLog (): boolean {
+    const now = performance.now()
+    const looks = now - this.#lookedAt >= LOOK_INTERVAL_MS
+    if (looks) this.#lookedAt = now
+    // There is no log on a file system that does not support one.
+    return [...this.#log].every(([path, identity]) =>
+      looks ? identityOf(path) === identity : existsSync(path) || identity === undefined)
   }
 }
 
-/** The identity of the file at the path; undefined if there is none, or if it cannot be reached. */
-export function identityOf (path: string): BigIntStats | undefined {
+/** Identifies a file on this machine while it is open; undefined if there is none, or if it cannot be reached. */
+export function identityOf (path: string): string | undefined {
   try {
-    return statSync(path, { bigint: true, throwIfNoEntry: false })
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev}:${ino}`
   } catch {
     return undefined
   }
-}
-
-export function isSame (one: Identity | undefined, other: Identity | undefined): boolean {
-  return one !== undefined && other !== undefined && one.dev === other.dev && one.ino === other.ino
 }

@@ -1,48 +1,33 @@
-import { monotonicMs, systemClock, type Clock } from '../../clock.js'
+import { systemClock, type Clock } from '../../clock.js'
 import { messageOf } from '../../error-message.js'
 import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
 import type { StoreWriter } from '../batching/batched-plant-store.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../plant-store.js'
-import { GuardedWorker } from './thread/guarded-worker.js'
-import { OUTCOMES, packPlants, type SqliteAnswer, type SqliteRequest } from './thread/thread-messages.js'
+import { LOCK_WAIT_MS } from './database.js'
+import { startDatabaseThread, type DatabaseThread } from './database-thread.js'
+import type { Row } from './plants-table.js'
+import type { SqliteAnswer, SqliteRequest } from './sqlite-worker.js'
 
-/** Milliseconds before a deadline at which waiting for a lock stops, so that the outcome can still be reported. */
-const LOCK_MARGIN_MS = 250
-
-/** Milliseconds between attempts to open a file that cannot be written for a lasting reason. */
-const REOPEN_INTERVAL_MS = 100
-
-type FailedAnswer = Exclude<SqliteAnswer, { kind: 'done' }>
-
-/** The part of a worker thread that the client uses. */
-export interface DatabaseThread {
-  postMessage (request: SqliteRequest): void
-  on (event: 'message', listener: (answer: SqliteAnswer) => void): unknown
-  on (event: 'error', listener: (error: Error) => void): unknown
-  on (event: 'exit', listener: (code: number) => void): unknown
-}
-
-/** @param wasOpen whether an earlier thread has had the file open */
-type StartThread = (wasOpen: boolean) => DatabaseThread
+type FailedAnswer = Extract<SqliteAnswer, { kind: 'failed' }>
 
 /** Writes batches of plants through a thread that has the database open, and starts another thread if that one dies. */
 export class SqliteClient implements StoreWriter {
   /** One connection writes at a time; the plants that arrive during a transaction go into the next one. */
   readonly maxInFlight = 1
   readonly #clock: Clock
-  readonly #startThread: StartThread
+  readonly #startThread: (wasOpen: boolean) => DatabaseThread
   #thread: DatabaseThread | undefined
   /** A resolver for each outstanding request: the thread answers in order. */
   readonly #pending: ((answer: SqliteAnswer) => void)[] = []
   #wasOpen = false
-  /** The last answer of a thread that is exiting or has exited; undefined once another may be started. */
+  /** The last answer of a thread that is about to exit. */
   #lastAnswer: FailedAnswer | undefined
-  #exitedAt = 0
-  #closed = false
   #exit: Promise<void> | undefined
+  #closed = false
 
+  /** @param startThread is told whether an earlier thread has had the file open */
   constructor (
-    path: string, clock: Clock = systemClock, startThread: StartThread = wasOpen => new GuardedWorker(path, wasOpen)
+    path: string, clock = systemClock, startThread = (wasOpen: boolean) => startDatabaseThread(path, wasOpen)
   ) {
     this.#clock = clock
     this.#startThread = startThread
@@ -59,36 +44,30 @@ export class SqliteClient implements StoreWriter {
   async write (
     plants: readonly NewPlant[], _deadline: number, earliestDeadline: number
   ): Promise<readonly WriteResult[] | CreateFailure> {
-    const until = monotonicMs() + earliestDeadline - this.#clock.now() - LOCK_MARGIN_MS
-    const answer = await this.#ask({ kind: 'write', plants: packPlants(plants), until })
-    if (answer.kind === 'done') {
-      const { outcomes } = answer
-      return plants.map((_, i) => OUTCOMES[outcomes?.[i] ?? 0] ?? 'stored')
-    }
-    return failureOf(answer)
+    const rows = plants.map(({ id, name, tag = null }): Row => [id, name, tag])
+    // It ends early enough for the outcome to be reported, even after a check that waits too.
+    const lockWaitMs = Math.min(earliestDeadline - this.#clock.now() - LOCK_WAIT_MS, LOCK_WAIT_MS)
+    const answer = await this.#ask({ kind: 'write', rows, lockWaitMs })
+    if (answer.kind === 'done') return answer.outcomes ?? plants.map(() => 'stored')
+    const reason = `SQLite: ${answer.message}`
+    return answer.outcomeUnknown ? new PlantOutcomeUnknown(reason) : new PlantNotStored(reason, answer)
   }
 
   /** @throws {StoreUnusable} if the file must not be written */
   async check (thoroughly: boolean): Promise<void> {
     const answer = await this.#ask({ kind: 'check', thoroughly })
-    if (answer.kind !== 'done') throw new (answer.kind === 'unusable' ? StoreUnusable : Error)(`SQLite: ${answer.message}`)
+    if (answer.kind === 'failed') throw new (answer.unusable ? StoreUnusable : Error)(`SQLite: ${answer.message}`)
   }
 
   async close (): Promise<void> {
     this.#closed = true
-    this.#thread?.postMessage({ kind: 'close' } satisfies SqliteRequest)
+    this.#thread?.postMessage({ kind: 'close' })
     await this.#exit
   }
 
   /** Sends a request after those sent before; resolves with its answer, even if the thread dies. */
   async #ask (request: SqliteRequest): Promise<SqliteAnswer> {
-    while (this.#lastAnswer !== undefined) {
-      // Otherwise a file that cannot be opened would cost a thread for each batch.
-      const isRecent = this.#clock.now() - this.#exitedAt < REOPEN_INTERVAL_MS
-      if (request.kind === 'write' && isRecent && this.#lastAnswer.permanent) return this.#lastAnswer
-      await this.#exit
-      this.#lastAnswer = undefined
-    }
+    while (this.#lastAnswer !== undefined) await this.#exit
     if (this.#closed) return failed('the store is closed')
     try {
       this.#thread ??= this.#start()
@@ -104,19 +83,16 @@ export class SqliteClient implements StoreWriter {
     let message = 'the database thread exited'
     thread.on('message', (answer: SqliteAnswer) => {
       if (answer.kind === 'done') this.#wasOpen = true
-      else if (answer.ends) {
-        this.#lastAnswer = answer
-        this.#exitedAt = this.#clock.now()
-      }
+      else if (answer.ends) this.#lastAnswer = answer
       this.#pending.shift()?.(answer)
     })
-    thread.on('error', error => { message += `: ${error.message}` })
+    thread.on('error', (error: Error) => { message += `: ${error.message}` })
     this.#exit = new Promise(resolve => {
       thread.on('exit', () => {
-        this.#thread = undefined
         // It is unknown what a thread was doing when it died. One that announced its exit did nothing more.
-        const outcomeUnknown = this.#lastAnswer === undefined
-        const answer = { ...this.#lastAnswer ?? failed(message), outcomeUnknown }
+        const answer = { ...this.#lastAnswer ?? failed(message), outcomeUnknown: this.#lastAnswer === undefined }
+        this.#thread = undefined
+        this.#lastAnswer = undefined
         for (const resolveRequest of this.#pending.splice(0)) resolveRequest(answer)
         resolve()
       })
@@ -126,10 +102,5 @@ export class SqliteClient implements StoreWriter {
 }
 
 function failed (message: string): FailedAnswer {
-  return { kind: 'failed', message, outcomeUnknown: false, permanent: false, ends: true }
-}
-
-function failureOf ({ message, outcomeUnknown, permanent }: FailedAnswer): CreateFailure {
-  const reason = `SQLite: ${message}`
-  return outcomeUnknown ? new PlantOutcomeUnknown(reason) : new PlantNotStored(reason, { permanent })
+  return { kind: 'failed', message, outcomeUnknown: false, permanent: false, unusable: false, ends: true }
 }

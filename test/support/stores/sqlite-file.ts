@@ -10,6 +10,13 @@ export function openSqlite (path: string): DatabaseSyncInstance {
   return database
 }
 
+/** Runs SQL as another program. */
+export function execute (path: string, sql: string): void {
+  const database = openSqlite(path)
+  database.exec(sql)
+  database.close()
+}
+
 /** Holds the write lock of a database, as another program that is writing, until it rolls back, commits or closes. */
 export function lockSqlite (path: string): DatabaseSyncInstance {
   const database = openSqlite(path)
