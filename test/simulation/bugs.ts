@@ -30,11 +30,9 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['more than one transaction at a time', 'this.#inFlight < this.#writer.maxInFlight', 'this.#inFlight <= this.#writer.maxInFlight']
   ],
   'stores/sqlite/sqlite-client.js': [
-    ['an uncertain outcome reported as not stored: the thread died', 'outcomeUnknown = this.#lastAnswer === undefined', 'outcomeUnknown = false'],
-    ['results of the thread assigned to the wrong plants', 'outcomes?.[i] ?? 0', 'outcomes?.[i + 1] ?? 0']
-  ],
-  'stores/sqlite/thread/thread-messages.js': [
-    ['a tag that is not stored', "texts.push(name, tag ?? '')", 'texts.push(name)']
+    ['an uncertain outcome reported as not stored: the thread died', 'outcomeUnknown: this.#lastAnswer === undefined', 'outcomeUnknown: false'],
+    ['results of the thread assigned to the wrong plants', 'return answer.outcomes ??', 'return answer.outcomes?.toReversed() ??'],
+    ['a tag that is not stored', 'tag = null }) => [id, name, tag]', 'tag = null }) => [id, name, null]']
   ],
   'stores/batching/retries.js': [
     ['a missing retry of plants that failed on their own', 'this.#later.set(timer, creates);', 'undefined'],

@@ -55,7 +55,10 @@ function answerTo (error: unknown): SqliteAnswer {
 }
 
 const port = parentPort
+let hasEnded = false
 port?.on('message', (request: SqliteRequest) => runTask(guard, () => {
+  // Closing a port does not drop the messages that it has received.
+  if (hasEnded) return
   if (request.kind === 'close') {
     port.close()
     table?.close()
@@ -64,6 +67,7 @@ port?.on('message', (request: SqliteRequest) => runTask(guard, () => {
   const response = answer(request)
   port.postMessage(response)
   if (response.kind === 'done' || !response.ends) return
+  hasEnded = true
   port.close()
   // Keeps the thread until then.
   setTimeout(() => {}, REOPEN_PAUSE_MS)

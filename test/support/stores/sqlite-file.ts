@@ -1,4 +1,6 @@
+import type { Worker } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import type { Test } from 'tap'
 import { sqliteBinding } from '../../../src/stores/sqlite/database.js'
 
 export const { DatabaseSync } = await sqliteBinding()
@@ -22,6 +24,15 @@ export function lockSqlite (path: string): DatabaseSyncInstance {
   const database = openSqlite(path)
   database.exec('BEGIN IMMEDIATE')
   return database
+}
+
+/** The threads started during a test. `kill` makes the latest one die, of a message that it does not understand. */
+export function threadsOf (t: Test): { threads: Worker[], kill: () => void } {
+  const threads: Worker[] = []
+  const note = (worker: Worker) => { threads.push(worker) }
+  process.on('worker', note)
+  t.teardown(() => { process.off('worker', note) })
+  return { threads, kill: () => threads.at(-1)?.postMessage(null) }
 }
 
 /** The plants in a database file, as another program reads them. */
