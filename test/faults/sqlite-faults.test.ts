@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { chmodSync, closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { sqlitePlantStore } from '../../src/stores/sqlite/sqlite-plant-store.js'
 import { byInject, lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
@@ -13,7 +12,7 @@ import { needsProgram } from '../support/process/needs.js'
 import { Program, testFolder, token } from '../support/process/program.js'
 import { program } from '../support/process/project.js'
 import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
-import { lockSqlite, openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
+import { execute, lockSqlite, plantsInFile, threadsOf } from '../support/stores/sqlite-file.js'
 
 t.jobs = 4
 
@@ -166,19 +165,17 @@ t.test('while another program holds the lock for longer than STORE_TIMEOUT, noth
 })
 
 t.test('clients do not notice that the database thread dies repeatedly, during batches', async t => {
-  const workers: Worker[] = []
-  const keep = (worker: Worker) => { workers.push(worker) }
-  process.on('worker', keep)
-  t.teardown(() => process.off('worker', keep))
+  const { threads, kill } = threadsOf(t)
   const service = await inProcess(t, 20_000)
   const clients = new PlantClients(byInject(service))
   const stop = clients.start(16)
   for (let killed = 0; killed < 4; killed++) {
     const { length } = clients.acknowledged
     while (clients.acknowledged.length === length) await sleep(5)
-    // In a transaction, in a commit, or between two of them.
     await sleep(Math.random() * 30)
-    await workers.at(-1)?.terminate()
+    kill()
+    const { length: started } = threads
+    while (threads.length === started) await sleep(5)
   }
   await stop()
   t.strictSame(Object.keys(clients.counts), ['200'], 'clients do not notice it')
@@ -192,9 +189,7 @@ t.test('the plants of a damaged page are refused, all others are stored, and the
   await first.clients.load({ ms: 300 })
   first.program.child.kill('SIGTERM')
   await first.program.ended
-  const other = openSqlite(path)
-  other.exec('WITH RECURSIVE n(id) AS (SELECT 100000 UNION ALL SELECT id + 1 FROM n LIMIT 20000) INSERT INTO plants SELECT id, \'from another program\', NULL FROM n; PRAGMA wal_checkpoint(TRUNCATE)')
-  other.close()
+  execute(path, "WITH RECURSIVE n(id) AS (SELECT 100000 UNION ALL SELECT id + 1 FROM n LIMIT 20000) INSERT INTO plants SELECT id, 'from another program', NULL FROM n; PRAGMA wal_checkpoint(TRUNCATE)")
 
   const PAGE = 4_096
   const garbage = Buffer.alloc(PAGE, 0xa5)
@@ -241,7 +236,7 @@ for (const [what, displace] of Object.entries({
     const service = await start(t, testFolder(t))
     const { address, clients, path, program } = service
     await clients.load({ ms: 300 })
-    sql(path, `VACUUM INTO '${path}.backup'`)
+    execute(path, `VACUUM INTO '${path}.backup'`)
     const stop = clients.start(16)
     await sleep(500)
     displace(path)
@@ -271,12 +266,6 @@ for (const [what, displace] of Object.entries({
       t.ok(later.slice(64).some(({ status }) => status === 200))
     }
   })
-}
-
-function sql (path: string, commands: string): void {
-  const database = openSqlite(path)
-  database.exec(commands)
-  database.close()
 }
 
 t.test('a folder that the user may not write to fails startup with one line', async t => {

@@ -46,7 +46,7 @@ export class SqliteClient implements StoreWriter {
   ): Promise<readonly WriteResult[] | CreateFailure> {
     const rows = plants.map(({ id, name, tag = null }): Row => [id, name, tag])
     // It ends early enough for the outcome to be reported, even after a check that waits too.
-    const lockWaitMs = Math.min(earliestDeadline - this.#clock.now() - LOCK_WAIT_MS, LOCK_WAIT_MS)
+    const lockWaitMs = Math.min(earliestDeadline - this.#clock.now() - 2 * LOCK_WAIT_MS, LOCK_WAIT_MS)
     const answer = await this.#ask({ kind: 'write', rows, lockWaitMs })
     if (answer.kind === 'done') return answer.outcomes ?? plants.map(() => 'stored')
     const reason = `SQLite: ${answer.message}`
