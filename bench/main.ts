@@ -73,11 +73,11 @@ async function measure (options: Options, words: readonly string[]): Promise<Res
   const bench = { ...options, folder, token, generator: startGenerator() }
   const date = new Date().toISOString()
   const { disturbedRounds, isSteady, ...measured } = await runRounds(specs, rounds, isPublished, bench)
-  const method = { rounds, warmUp, seconds, latencySeconds, isPublished }
+  const method = { rounds, warmUp, leadIn, seconds, latencySeconds, environment, isPublished }
   return {
     date,
     command: withoutSecrets(`npm run bench -- ${words.join(' ')}`),
-    method: { ...method, leadIn, environment, isGeneratorApart: url === undefined && canRunApart(), disturbedRounds, isSteady },
+    method: { ...method, isGeneratorApart: url === undefined && canRunApart(), disturbedRounds, isSteady },
     machine: machine(folder),
     versions: await versions(folder),
     mongodb: mongodb === undefined ? undefined : await describeMongo(mongodb),
