@@ -5,7 +5,7 @@ interface Case {
   servers: string[]
   connections: number[]
   /** What varies between the specs of a server in addition to connections. */
-  vary?: 'rate' | 'plants' | 'distance' | 'workers'
+  vary?: 'rate' | 'distance'
   /** The bases of ratios: a server, `fastify` on the same store, or `first`, the same server's first spec. */
   bases: string[]
 }
@@ -18,9 +18,7 @@ export const cases = {
   single: { what: 'one request at a time', servers: sqlite, connections: [1], bases: ['fastify'] },
   latency: { what: 'at equal rates', servers: sqlite, connections: [64], vary: 'rate', bases: [] },
   commits: { what: 'how many create requests share a commit', servers: ['ours-sqlite'], connections: [1, 4, 16, 64, 256], bases: [] },
-  growth: { what: 'a growing store, random ids', servers: ['ours-sqlite'], connections: [64], vary: 'plants', bases: ['first'] },
   distance: { what: 'a distant MongoDB', servers: ['ours-mongodb', 'fastify-mongodb'], connections: [512], vary: 'distance', bases: ['first'] },
-  workers: { what: 'several processes on one port', servers: ['ours-sqlite'], connections: [64, 512], vary: 'workers', bases: ['first'] },
   start: { what: 'from startup to the first answer', servers: ['ours-sqlite', 'hello'], connections: [1], bases: ['hello'] }
 } satisfies Record<string, Case>
 

@@ -18,7 +18,6 @@ function peer (name: string, label: string, store: Contender['store'], more: obj
 
 export const contenders: readonly Contender[] = [
   peer('bare', 'bare node:http (no checks, no store)', 'none'),
-  { ...peer('plugin', 'plant-store without a store', 'none'), isOurs: true },
   { ...peer('ours-sqlite', 'plant-store, SQLite', 'sqlite'), isOurs: true, module: service },
   peer('fastify-batching', 'Fastify, group commit, SQLite', 'sqlite', { BATCHING: 'true' }),
   peer('fastify-sqlite', 'Fastify, SQLite, one synchronous insert per request', 'sqlite'),

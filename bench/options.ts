@@ -8,22 +8,20 @@ export class WrongOption extends Error {
 
 const servers = contenders.map(({ name }) => name).filter(name => name !== 'url')
 
-/** The argument of each option, and the lines of its description. */
 const flags = {
   case: ['NAME,...', 'default create,latency,commits; all, or any of:', ...caseNames.map(name => `${name.padEnd(10)}${cases[name].what}`)],
   servers: ['NAME,...', servers.slice(0, 6).join(', '), servers.slice(6).join(', ')],
-  connections: ['N,...', 'default 64 (single: 1; commits: 1 to 256; distance: 512; workers: 64 and 512)'],
+  connections: ['N,...', 'default 64 (single: 1; commits: 1 to 256; distance: 512)'],
   rate: ['N,...', 'latency: create requests per second, default 1000,4000,16000'],
-  plants: ['N', 'growth: size of the largest store, default 10000000'],
   distances: ['MS,...', 'distance: default 0,1,5,20,50'],
-  workers: ['N,...', 'workers: default 1,4'],
   mongodb: ['URL', 'use databases plant_store_bench_* on this MongoDB, which are dropped afterwards (but not after Ctrl-C);', 'default: a scripted stand-in that keeps plants in memory, not durably'],
   url: ['URL', 'measure a running service instead, with --token; cases create and latency only.', 'It keeps hundreds of thousands of plants: use a service that was set up for this'],
   token: ['TOKEN', 'of the service at --url'],
   env: ['NAME=VALUE', 'for the service\'s processes; may be repeated'],
-  rounds: ['N', 'default 3'],
-  duration: ['SECONDS', 'of each measurement, default 1'],
+  rounds: ['N', 'default 3; with --published 5'],
+  seconds: ['N', 'of each measurement, default 1; with --published 2, and 10 for latency'],
   'warm-up': ['SECONDS', 'of each server, default 3'],
+  published: ['', 'the long run that is committed, on an idle machine: all cases, further rounds until those of bare', 'agree within 10 %, and results in bench/published'],
   save: ['NAME', 'results go to bench/results/NAME, or to a path; default latest'],
   compare: ['NAME', 'compare with a saved run; exit with 1 if plant-store got slower beyond the noise, relative to', 'bare node:http if both runs measured it'],
   from: ['NAME', 'create the tables, page and pictures of a saved run again'],
@@ -55,26 +53,28 @@ export function readOptions (words: readonly string[]) {
   const [url, token] = [text('url'), text('token')]
   if ((url === undefined) !== (token === undefined)) wrong('--url and --token must be given together')
   if (url !== undefined && !(URL.canParse(url) && /^https?:\/\/[^@]*$/.test(url))) wrong('--url must begin with http:// or https://, without a user')
-  const ignored = (['servers', 'mongodb', 'env'] as const).find(name => text(name) !== undefined)
+  const ignored = (['servers', 'mongodb', 'env', 'published'] as const).find(name => text(name) !== undefined)
   if (url !== undefined && ignored !== undefined) wrong(`--${ignored} cannot be used with --url`)
-  const chosen = list('case') ?? ['create', 'latency', ...(url === undefined ? ['commits'] : [])]
+  const isPublished = text('published') !== undefined
+  const usual = isPublished ? caseNames : url === undefined ? ['create', 'latency', 'commits'] : ['create', 'latency']
+  const chosen = list('case') ?? usual
   if (url !== undefined && chosen.some(name => !['create', 'latency'].includes(name))) wrong('--case must be create or latency with --url')
   return {
     cases: chosen.includes('all') ? caseNames : chosen.map(name => oneOf('case', name, caseNames)),
     servers: list('servers')?.map(name => oneOf('servers', name, servers)),
     connections: numbers('connections'),
     rates: numbers('rate') ?? [1000, 4000, 16_000],
-    plants: single('plants', 10_000_000),
     distances: numbers('distances', 0) ?? [0, 1, 5, 20, 50],
-    workers: numbers('workers') ?? [1, 4],
     mongodb: text('mongodb'),
     url,
     token,
     environment: Object.fromEntries(all('env').map(pair => /^([A-Z0-9_]+)=(.*)$/s.exec(pair)?.slice(1) ?? wrong(`--env ${pair}: ${pair.includes('=') ? 'a name has only A-Z, 0-9 and _' : 'must be NAME=VALUE'}`))),
-    rounds: single('rounds', 3),
-    duration: single('duration', 1, 0.1),
+    rounds: single('rounds', isPublished ? 5 : 3),
+    seconds: single('seconds', isPublished ? 2 : 1, 0.1),
+    latencySeconds: single('seconds', isPublished ? 10 : 1, 0.1),
     warmUp: single('warm-up', 3, 0.1),
-    save: text('save'),
+    isPublished,
+    save: text('save') ?? (isPublished ? 'bench/published' : undefined),
     compare: text('compare'),
     from: text('from'),
     help: text('help') !== undefined

@@ -7,9 +7,8 @@ import type { Spec } from './results.js'
 export function plan (options: Options): Spec[] {
   return options.cases.flatMap(name => {
     const { connections, vary } = caseOf(name)
-    const { rates, distances, workers, plants } = options
-    const sizes = [0, ...[100, 10, 1].map(part => Math.floor(plants / part))]
-    const values = vary && { rate: rates, distance: distances, workers, plants: sizes }[vary]
+    const { rates, distances } = options
+    const values = vary && { rate: rates, distance: distances }[vary]
     const specs = serversOf(name, options).flatMap(server => (options.connections ?? connections).flatMap(count => {
       const spec: Spec = { case: name, server, connections: count }
       return vary === undefined ? [spec] : (values ?? []).map((value): Spec => ({ ...spec, [vary]: value }))

@@ -12,9 +12,7 @@ export interface Spec {
   server: string
   connections: number
   rate?: number // create requests per second; undefined for a closed loop
-  plants?: number // in the store at first
   distance?: number // ms of added round-trip time to MongoDB
-  workers?: number
 }
 
 /** The figures of one round; those that do not apply are undefined. */
@@ -23,6 +21,7 @@ export interface Round {
   latency?: Percentiles | undefined // µs
   busiestThread?: number | undefined // µs of the server's processor time for one answer
   allThreads?: number | undefined
+  generator?: number | undefined // µs of the generator's processor time for one answer
   generatorBusy?: number | undefined // share of time in which a closed loop's generator was busy
   lateness?: number | undefined // µs, p99, by which an open loop's generator started requests late
   keptUp?: boolean | undefined // whether the server kept up with an open loop's rate
@@ -35,8 +34,9 @@ export interface Measurement { spec: Spec, rounds: Round[] }
 export interface Results {
   date: string
   command: string // repeats the run
-  /** Times are in seconds; the environment is plant-store's. */
-  method: Record<'rounds' | 'warmUp' | 'leadIn' | 'duration', number> & { environment: string, isGeneratorApart: boolean }
+  /** Times are in seconds; the environment is plant-store's; `isSteady`: the rounds of bare agree within 10 %. */
+  method: Record<'rounds' | 'warmUp' | 'leadIn' | 'seconds' | 'latencySeconds' | 'disturbedRounds', number> &
+    { environment: string, isGeneratorApart: boolean, isPublished: boolean, isSteady: boolean | undefined }
   machine: string
   versions: Record<string, string>
   mongodb?: { address: string, buildInfo: Record<string, unknown> } | undefined // as reported by --mongodb
@@ -46,7 +46,6 @@ export interface Results {
 
 export const connectionsText = (count: number): string => `${count} connection${count === 1 ? '' : 's'}`
 
-/** Identifies a spec, within a run and between runs. */
 export function specKey ({ case: name, server, connections, ...rest }: Spec): string {
   return [name, server, connectionsText(connections), ...Object.entries(rest).map(([field, value]) => `${field}=${value}`)].join(' ')
 }

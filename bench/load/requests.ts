@@ -11,14 +11,14 @@ const plants: ReadonlyArray<{ name: string, tag?: string }> = [
 ]
 
 /** Creates requests by inserting an id between two prepared strings, so that the generator uses little time. */
-export function createRequests (url: string, token: string, areRandom: boolean): () => Shot {
+export function createRequests (url: string, token: string): () => Shot {
   const { pathname, host } = new URL(url)
   const head = `POST ${pathname.replace(/\/+$/, '')}/plants HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
   const templates = plants.map(plant => {
     const body = JSON.stringify(plant)
     return { before: `${head}Content-Length: ${22 + body.length}\r\n\r\n{"id":`, after: `,${body.slice(1)}`, body }
   })
-  const nextId = areRandom ? randomIds() : growingIds()
+  const nextId = growingIds()
   let turn = 0
   return () => {
     const { before, after, body } = templates[turn++ % templates.length] ?? { before: '', after: '', body: '' }
@@ -30,11 +30,6 @@ export function createRequests (url: string, token: string, areRandom: boolean):
 export function growingIds (): () => string {
   let id = 1e15 + (Date.now() % 1e10) * 1e5 + Math.floor(Math.random() * 1e5)
   return () => String(id++)
-}
-
-/** Odd ids: the plants that fill a store beforehand have even ones. */
-export function randomIds (): () => string {
-  return () => String(1e15 + 2 * Math.floor(Math.random() * 4e15) + 1)
 }
 
 /** @throws {Error} unless the answer is the expected one */

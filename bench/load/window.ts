@@ -7,11 +7,11 @@ import { checkAnswer, type Shot } from './requests.js'
 export interface LoadJob {
   url: string
   token: string
-  areIdsRandom: boolean
   connections: number
   leadIn: number // seconds at the start that are not measured
   duration: number // seconds
   rate?: number | undefined // requests that an open loop starts per second; undefined for a closed loop
+  patience?: number // ms to wait for the last responses
   pid?: number | undefined // of the server, to measure its processor time; undefined if it runs elsewhere
 }
 
@@ -20,6 +20,7 @@ export interface LoadResult {
   perSecond: number
   acknowledged: number // in the whole run: the store must hold as many plants
   latency: Percentiles | undefined // µs
+  generatorTime: number // s, the generator's processor time in the window
   generatorBusy: number // share of the window in which the generator was busy
   processor?: ProcessorTime | undefined // of the server in the window
   lateness?: number | undefined // µs, p99, by which an open loop started requests late
@@ -69,19 +70,22 @@ export class Window {
 
   /** Waits until the window is over, and then for missing responses: a request without one may or may not be stored. */
   async pass (drain: () => Promise<void>): Promise<LoadResult> {
-    const { leadIn, duration, pid } = this.#job
+    const { leadIn, duration, pid, patience = 10_000 } = this.#job
     const unlessFailed = (work: Promise<void>): Promise<void> => Promise.race([work, this.#failed])
     this.#opensAt = performance.now() + leadIn * 1000
     this.#closesAt = this.#opensAt + duration * 1000
     await unlessFailed(sleep(leadIn * 1000))
     const before = performance.eventLoopUtilization()
+    const ownBefore = process.cpuUsage()
     const used = pid === undefined ? undefined : processorTime(pid)
     await unlessFailed(sleep(this.#closesAt - performance.now()))
     const { utilization: generatorBusy } = performance.eventLoopUtilization(before)
+    const own = process.cpuUsage(ownBefore)
     const processor = used?.()
-    const giveUp = setTimeout(() => this.fail(new Error('a request had no response for 10 s')), 10_000)
+    const giveUp = setTimeout(() => this.fail(new Error(`a request had no response for ${patience / 1000} s`)), patience)
     await unlessFailed(drain()).finally(() => clearTimeout(giveUp))
     const [answers, acknowledged, latency] = [this.#answers, this.#acknowledged, percentiles(this.#latencies)]
-    return { answers, perSecond: answers / duration, acknowledged, latency, generatorBusy, processor }
+    const generatorTime = (own.user + own.system) / 1e6
+    return { answers, perSecond: answers / duration, acknowledged, latency, generatorTime, generatorBusy, processor }
   }
 }

@@ -1,6 +1,6 @@
 import type { Spread } from '../statistics.js'
 
-export const colours = { ours: '#2f9e63', ceiling: '#c58a2b', peer: '#7a8797', lines: ['#2f9e63', '#4c7fd0', '#c58a2b', '#b0559b', '#d0604c'] }
+export const colours = { ours: '#2f9e63', bare: '#c58a2b', peer: '#7a8797', lines: ['#2f9e63', '#4c7fd0', '#c58a2b', '#b0559b', '#d0604c'] }
 const width = 900
 
 /** An SVG with a title, a caption and its own light or dark background: an image inherits none. */

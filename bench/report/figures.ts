@@ -9,6 +9,8 @@ export const perSecond: Figure = round => round.perSecond
 export const busiestThread: Figure = round => round.busiestThread
 export const allThreads: Figure = round => round.allThreads
 export const p99: Figure = round => round.latency?.p99
+export const lateness: Figure = round => round.lateness
+export const generator: Figure = round => round.generator
 
 /** Measurements by the title under which they are shown together. */
 export function groups ({ measurements, mongodb }: Results): Map<string, Measurement[]> {
@@ -22,18 +24,24 @@ export function groups ({ measurements, mongodb }: Results): Map<string, Measure
   return found
 }
 
-/** Names the MongoDB that was measured. The version that compatible servers report is MongoDB's, not their own. */
+/** Describes the MongoDB that was measured. */
 export function mongoName (mongodb: Results['mongodb']): string {
   if (mongodb === undefined) return 'MongoDB scripted in memory, nothing is durable'
-  const { version, process: program, ferretdb, ferretdbVersion } = mongodb.buildInfo
-  const isFerret = ferretdb !== undefined || ferretdbVersion !== undefined
-  const isMongo = !isFerret && (program === undefined || program === 'mongod' || program === 'mongos')
+  const program = programOf(mongodb)
   const at = /^(127\.|localhost|\[?::1)/.test(mongodb.address) ? ', on the same machine' : ` at ${mongodb.address}`
-  if (isMongo) return `MongoDB ${String(version)}${at}`
-  return `MongoDB: ${isFerret ? 'FerretDB' : String(program)}, a compatible server,${at.replace(',', '')}; durability not checked`
+  if (program === 'MongoDB') return `MongoDB ${String(mongodb.buildInfo.version)}${at}`
+  return `${program}, a server compatible with MongoDB,${at.replace(',', '')}; durability not checked`
 }
 
-export const labelOf = ({ spec }: Measurement): string => contender(spec.server).label
+export const labelOf = ({ spec }: Measurement, { mongodb }: Results): string =>
+  contender(spec.server).label.replace('MongoDB', programOf(mongodb))
+
+function programOf (mongodb: Results['mongodb']): string {
+  if (mongodb === undefined) return 'scripted MongoDB'
+  const { process: program, ferretdb, ferretdbVersion } = mongodb.buildInfo
+  if (ferretdb !== undefined || ferretdbVersion !== undefined) return 'FerretDB'
+  return program === undefined || program === 'mongod' || program === 'mongos' ? 'MongoDB' : String(program)
+}
 
 const valuesOf = ({ rounds }: Measurement, pick: Figure): number[] => rounds.flatMap(round => pick(round) ?? [])
 

@@ -1,14 +1,20 @@
 import { connectionsText, type Measurement, type Results } from '../results.js'
-import { allThreads, busiestThread, labelOf, medianOf, mongoName, perSecond, ratioTo } from './figures.js'
+import { allThreads, busiestThread, generator, labelOf, medianOf, mongoName, perSecond, ratioTo } from './figures.js'
 import { countText, latencyText, ratioText, throughputText, timeText } from './tables.js'
 
 /** The command, the machine and the versions of a run. */
 export function header ({ date, command, method, machine, versions, mongodb, notCounted = [] }: Results): string {
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', ')
-  const how = `rounds: ${method.rounds}, each of ${method.duration} s after a lead-in of ${method.leadIn} s; warm-up of each server ${method.warmUp} s; in open loops the generator ${method.isGeneratorApart ? 'has the last processor to itself' : 'shares the processors with the server'}`
+  const how = `${kindOf(method)}; rounds: ${method.rounds}, each of ${method.seconds} s (latency: ${method.latencySeconds} s) after a lead-in of ${method.leadIn} s; warm-up of each server ${method.warmUp} s; in open loops the generator ${method.isGeneratorApart ? 'has the last processor to itself' : 'shares the processors with the server'}`
   const mongo = mongodb && `${mongoName(mongodb)}: ${JSON.stringify(mongodb.buildInfo)}`
   const uncounted = notCounted.length > 0 && `stored plants not counted: ${notCounted.join('; ')}`
   return [command, how, `${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC`, names, mongo, uncounted].filter(Boolean).join('\n') + '\n'
+}
+
+function kindOf ({ isPublished, isSteady, disturbedRounds, rounds }: Results['method']): string {
+  if (!isPublished) return 'a quick run (--published makes a long one)'
+  const extra = disturbedRounds === 0 ? '' : `, after ${disturbedRounds} that did not`
+  return `a published run; the ${rounds} rounds of bare ${isSteady ? `agree within 10 %${extra}` : 'do NOT agree within 10 %: the machine was not idle'}`
 }
 
 /** The main results, one sentence each, without those that were not measured. */
@@ -31,11 +37,11 @@ export function summary (results: Results): string[] {
   for (const one of of('create', 'ours-sqlite')) {
     if (medianOf(one, allThreads) === undefined) continue
     const bare = of('create', 'bare').find(({ spec }) => spec.connections === one.spec.connections)
-    lines.push(`Processor time per response, ${connectionsText(one.spec.connections)}: ${cost(one)}${bare === undefined ? '' : `; bare node:http, which checks and stores nothing: ${cost(bare)}`}.`)
+    lines.push(`Processor time per response, ${connectionsText(one.spec.connections)}: ${cost(one)}${bare === undefined ? '' : `; bare node:http, which checks and stores nothing: ${cost(bare)}`}; the generator's own: ${timeText(medianOf(one, generator))}.`)
   }
   const latencies = results.measurements.filter(({ spec }) => spec.case === 'latency')
   for (const connections of new Set(latencies.map(({ spec }) => spec.connections))) {
-    lines.push(p99Line(latencies.filter(({ spec }) => spec.connections === connections)))
+    lines.push(p99Line(latencies.filter(({ spec }) => spec.connections === connections), results))
   }
   const shared = of('commits', 'ours-sqlite').map(one => `${medianOf(one, round => round.plantsPerCommit)?.toFixed(1)} at ${one.spec.connections}`)
   if (shared.length > 0) lines.push(`Plants that share a commit, by connections: ${shared.join(', ')}.`)
@@ -45,10 +51,10 @@ export function summary (results: Results): string[] {
   return [...lines, ...new Set(mongo)]
 }
 
-function p99Line (all: readonly Measurement[]): string {
+function p99Line (all: readonly Measurement[], results: Results): string {
   const rates = [...new Set(all.map(({ spec }) => spec.rate))]
-  const servers = [...new Set(all.map(labelOf))].map(label => {
-    const ofOne = rates.map(rate => all.find(one => labelOf(one) === label && one.spec.rate === rate))
+  const servers = [...new Set(all.map(one => labelOf(one, results)))].map(label => {
+    const ofOne = rates.map(rate => all.find(one => labelOf(one, results) === label && one.spec.rate === rate))
     return `${label}: ${ofOne.map(one => one && latencyText(one)).join(' / ')}`
   })
   return `p99 latency at ${rates.map(countText).join(' / ')} requests/s, ${connectionsText(all[0]?.spec.connections ?? 0)}: ${servers.join('; ')}.`

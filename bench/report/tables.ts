@@ -2,7 +2,7 @@ import { caseOf } from '../cases.js'
 import { specKey, type Measurement, type Results } from '../results.js'
 import type { Spread } from '../statistics.js'
 import { changes } from './changes.js'
-import { allThreads, busiestThread, figure, groups, isAtLeast, keepsUp, labelOf, medianOf, p99, perSecond, ratioTo, type Figure } from './figures.js'
+import { allThreads, busiestThread, figure, generator, groups, isAtLeast, keepsUp, labelOf, lateness, medianOf, p99, perSecond, ratioTo, type Figure } from './figures.js'
 
 type Column = [head: string, cell: (measurement: Measurement) => string | undefined]
 
@@ -27,14 +27,12 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
   const time = (head: string, pick: Figure): Column => [head, one => timeText(medianOf(one, pick))]
   const count = (head: string, pick: Figure, unit: string, factor = 1): Column => [head, one => textOf(figure(one, pick), ({ median }) => `${countText(median * factor)} ${unit}`)]
   // With fewer than 10,000 samples, fewer than ten are beyond it.
-  const p999: Column = ['p99.9', one => (one.spec.rate ?? 0) * results.method.duration < 10_000 ? '' : timeText(medianOf(one, round => round.latency?.p999))]
+  const p999: Column = ['p99.9', one => (one.spec.rate ?? 0) * results.method.latencySeconds < 10_000 ? '' : timeText(medianOf(one, round => round.latency?.p999))]
   const costs = (head: string, pick: Figure): Column[] => [time(head, pick), ...base.map(one => to(one, pick))]
   return [
-    ['server', labelOf],
+    ['server', one => labelOf(one, results)],
     ['rate', ({ spec }) => countText(spec.rate)],
-    ['plants', ({ spec }) => countText(spec.plants)],
     ['distance', ({ spec }) => spec.distance === undefined ? '' : `${spec.distance} ms`],
-    ['WORKERS', ({ spec }) => countText(spec.workers)],
     ['connections', ({ spec }) => name === 'commits' ? String(spec.connections) : ''],
     count('first answer', round => round.firstAnswer, 'ms'),
     to('hello', round => round.firstAnswer),
@@ -45,20 +43,20 @@ function columns (results: Results, [first]: readonly Measurement[], before: Res
     ...costs('all threads', allThreads),
     time('p50', round => round.latency?.p50),
     time('p99', p99),
-    ...(name === 'workers' ? [to('first', p99)] : []),
     ...(name === 'latency' ? [p999, time('max', round => round.latency?.max)] : []),
     ['plants per commit', one => medianOf(one, round => round.plantsPerCommit)?.toFixed(1)],
-    count('generator', round => round.generatorBusy, '%', 100),
+    time('generator, per response', generator),
+    count('generator busy', round => round.generatorBusy, '%', 100),
     ['÷ before', one => compared?.get(specKey(one.spec))],
     ['note', note]
   ]
 }
 
 function note (measurement: Measurement): string {
-  const lateness = medianOf(measurement, round => round.lateness)
+  const late = medianOf(measurement, lateness)
   if (!keepsUp(measurement)) return latencyText(measurement)
   if (isAtLeast(measurement)) return 'limited by the generator'
-  return lateness === undefined ? '' : `generator late by ${timeText(lateness)} at p99`
+  return late === undefined ? '' : `generator late by ${timeText(late)} at p99`
 }
 
 /** The p99 of an open loop, or the reason why there is none. */

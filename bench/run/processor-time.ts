@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
-/** Seconds of processor time: of a process and its children, and of its busiest thread if it has no children. */
-export interface ProcessorTime { allThreads: number, busiestThread: number | undefined }
+/** Seconds of processor time of a process, and of its busiest thread. */
+export interface ProcessorTime { allThreads: number, busiestThread: number }
 
 /** @returns a function that returns the processor time used since; undefined without Linux's /proc */
 export function processorTime (pid: number): (() => ProcessorTime) | undefined {
@@ -11,13 +11,12 @@ export function processorTime (pid: number): (() => ProcessorTime) | undefined {
   const before = threadTimes(pid)
   return () => {
     const used = [...threadTimes(pid)].map(([thread, time]) => time - (before.get(thread) ?? 0))
-    const busiestThread = family(pid).length > 1 ? undefined : Math.max(...used)
-    return { allThreads: used.reduce((sum, one) => sum + one, 0), busiestThread }
+    return { allThreads: used.reduce((sum, one) => sum + one, 0), busiestThread: Math.max(...used) }
   }
 }
 
 function threadTimes (pid: number): Map<string, number> {
-  const files = family(pid).flatMap(one => readdirSync(`/proc/${one}/task`).map(thread => `/proc/${one}/task/${thread}/schedstat`))
+  const files = readdirSync(`/proc/${pid}/task`).map(thread => `/proc/${pid}/task/${thread}/schedstat`)
   return new Map(files.map(file => [file, Number(read(file).split(' ')[0]) / 1e9]))
 }
 
@@ -27,24 +26,18 @@ export const canRunApart = (): boolean => availableParallelism() > 1 && spawnSyn
 export async function apart<T> (run: () => Promise<T>, generator?: number, server?: number): Promise<T> {
   const [, all = '', first = '', last = ''] = /^Cpus_allowed_list:\s*((\d+)\S*\b(\d+))$/m.exec(read('/proc/self/status')) ?? []
   if (generator === undefined || server === undefined || all === '') return await run()
-  keepOn(last, [generator])
-  keepOn(`${first}-${Number(last) - 1}`, family(server))
+  keepOn(last, generator)
+  keepOn(`${first}-${Number(last) - 1}`, server)
   try {
     return await run()
   } finally {
-    keepOn(all, [generator, ...family(server)])
+    for (const pid of [generator, server]) keepOn(all, pid)
   }
 }
 
 /** @param processors a list such as `0-2,5` */
-function keepOn (processors: string, pids: readonly number[]): void {
-  for (const pid of pids) spawnSync('taskset', ['-a', '-p', '-c', processors, String(pid)])
-}
-
-/** A process and its descendants, such as workers. */
-export function family (pid: number): number[] {
-  const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
-  return [pid, ...children.flatMap(child => family(Number(child)))]
+function keepOn (processors: string, pid: number): void {
+  spawnSync('taskset', ['-a', '-p', '-c', processors, String(pid)])
 }
 
 /** Empty if the process or thread has exited, or without Linux. */

@@ -1,15 +1,22 @@
 import { spawnSync } from 'node:child_process'
 import { messageOf } from '../../src/error-message.js'
-import { specKey, type Measurement, type Results, type Round, type Spec } from '../results.js'
+import { specKey, type Measurement, type Round, type Spec } from '../results.js'
+import { spread } from '../statistics.js'
 import { firstAnswer, startSubject, type Bench, type Subject } from './subject.js'
 
-/** Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs equally. */
-export async function runRounds (specs: readonly Spec[], rounds: number, bench: Bench): Promise<Pick<Results, 'measurements' | 'notCounted'>> {
+/**
+ * Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs equally. A
+ * published run measures up to three times as many rounds, until those of bare, in a row, agree within 10 %.
+ */
+export async function runRounds (specs: readonly Spec[], rounds: number, isPublished: boolean, bench: Bench) {
   const measurements = specs.map((spec): Measurement => ({ spec, rounds: [] }))
   const subjects = new Map<string, Subject>()
   const show = progress(rounds * measurements.length)
+  let disturbedRounds = 0
+  const most = isPublished ? rounds * 3 : rounds
   try {
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < most && (round < rounds || isSteady(measurements, rounds) === false); round++) {
+      if (round >= rounds) disturbedRounds++
       for (const { spec, rounds: found } of measurements) {
         show(specKey(spec))
         try {
@@ -19,12 +26,22 @@ export async function runRounds (specs: readonly Spec[], rounds: number, bench: 
         }
       }
     }
+    for (const measurement of measurements) measurement.rounds = measurement.rounds.slice(-rounds)
     const notCounted = new Set<string>()
     for (const subject of subjects.values()) if (!await subject.check()) notCounted.add(subject.label)
-    return { measurements, notCounted: [...notCounted] }
+    return { measurements, notCounted: [...notCounted], disturbedRounds, isSteady: isSteady(measurements, rounds) }
   } finally {
     await Promise.all([...subjects.values()].map(subject => subject.stop()))
   }
+}
+
+export function isSteady (measurements: readonly Measurement[], rounds: number): boolean | undefined {
+  const bare = measurements.filter(({ spec }) => spec.server === 'bare')
+  if (bare.length === 0) return undefined
+  return bare.every(one => {
+    const { low, high, median } = spread(one.rounds.slice(-rounds).flatMap(({ perSecond }) => perSecond ?? []))
+    return high - low <= 0.1 * median
+  })
 }
 
 /** A server that cannot keep up with a rate is not measured at higher ones. */
@@ -37,8 +54,8 @@ function isTooMuch (spec: Spec, measurements: readonly Measurement[], round: num
 async function measure (spec: Spec, bench: Bench, subjects: Map<string, Subject>): Promise<Round> {
   if (spec.case === 'start') return await firstAnswer(spec, bench)
   // Specs that differ only in their load share a server.
-  const { server, plants, distance, workers } = spec
-  const key = JSON.stringify([server, plants, distance, workers, spec.case === 'commits'])
+  const { server, distance } = spec
+  const key = JSON.stringify([server, distance, spec.case === 'commits'])
   const subject = subjects.get(key) ?? await startSubject(spec, bench)
   subjects.set(key, subject)
   // Flushes earlier writes of all servers, which a measured commit would otherwise wait for.
@@ -53,7 +70,7 @@ function progress (total: number): (what: string) => void {
   let done = 0
   return what => {
     const left = Math.ceil((Date.now() - start) / 1000 / done * (total - done))
-    const text = `${++done}/${total} ${what}${done > 4 ? `, ${left} s left` : ''}`
+    const text = ++done > total ? `until the rounds agree: ${what}` : `${done}/${total} ${what}${done > 4 ? `, ${left} s left` : ''}`
     process.stderr.write(isTTY ? `\r\u001b[K${text.slice(0, columns - 1)}` : `${text}\n`)
   }
 }

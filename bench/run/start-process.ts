@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { family } from './processor-time.js'
 
 interface Start {
   words?: string[]
@@ -12,9 +11,8 @@ interface Start {
 }
 
 const running = new Set<ChildProcess>()
-// With their workers, which would write to the temporary folder while it is removed.
 process.on('exit', () => {
-  const pids = [...running].flatMap(({ pid }) => pid === undefined ? [] : family(pid))
+  const pids = [...running].flatMap(({ pid }) => pid ?? [])
   for (const pid of pids) try { process.kill(pid, 'SIGKILL') } catch {}
 })
 

@@ -6,14 +6,14 @@ import type { LoadResult } from '../load/window.js'
 import type { Options } from '../options.js'
 import type { Round, Spec } from '../results.js'
 import { median } from '../statistics.js'
+import { countPlants } from '../servers/stores/sqlite-file.js'
 import { openMongoDatabase } from './mongo-database.js'
-import { countPlants, fillPlantsFile } from './plants-file.js'
 import { apart } from './processor-time.js'
 import { prove } from './prove.js'
 import { startProcess } from './start-process.js'
 
 /** The settings common to all servers of a run. */
-export interface Bench extends Pick<Options, 'url' | 'mongodb' | 'environment' | 'warmUp' | 'duration'> {
+export interface Bench extends Pick<Options, 'url' | 'mongodb' | 'environment' | 'warmUp' | 'seconds' | 'latencySeconds'> {
   folder: string
   token: string
   generator: Generator
@@ -25,18 +25,16 @@ export type Subject = Awaited<ReturnType<typeof startSubject>>
 export const leadIn = 0.5
 
 /** Starts a server with its own store, checks it, and warms it up. It keeps running for all rounds. */
-export async function startSubject ({ server, plants, distance, workers, case: name }: Spec, bench: Bench) {
-  const { token, generator, url, warmUp, duration } = bench
+export async function startSubject ({ server, distance, case: name }: Spec, bench: Bench) {
+  const { token, generator, url, warmUp, seconds, latencySeconds } = bench
   const { label, store, isOurs, ...chosen } = contender(server)
   const folder = mkdtempSync(join(bench.folder, `${server}-`))
   const file = join(folder, 'plants.db')
-  if (plants !== undefined) await fillPlantsFile(file, plants)
   const mongo = store === 'mongodb' ? await openMongoDatabase(bench.mongodb, folder, distance) : undefined
   const environment = {
     ...chosen.environment,
     ACCESS_TOKENS: token,
     ...(mongo === undefined ? { DATA_DIR: folder } : { MONGODB_URL: mongo.url }),
-    ...(workers === undefined ? {} : { WORKERS: String(workers) }),
     ...(name === 'commits' ? { METRICS_PORT: '0' } : {}),
     ...(isOurs ? bench.environment : {})
   }
@@ -48,10 +46,10 @@ export async function startSubject ({ server, plants, distance, workers, case: n
     await started?.stop()
     await mongo?.stop()
   }
-  let owed = plants ?? 0
+  let owed = 0
 
   async function load (connections: number, rate: number | undefined, duration: number): Promise<LoadResult> {
-    const job = { url: target, token, areIdsRandom: plants !== undefined, connections, leadIn, duration, rate, pid }
+    const job = { url: target, token, connections, leadIn, duration, rate, pid }
     const result = await (rate === undefined ? generator.run(job) : apart(() => generator.run(job), generator.pid, pid))
     owed += result.acknowledged
     return result
@@ -69,14 +67,15 @@ export async function startSubject ({ server, plants, distance, workers, case: n
     label,
     async round ({ connections, rate }: Spec): Promise<Round> {
       const before = await commits(metricsPort)
-      const result = await load(connections, rate, duration)
+      const result = await load(connections, rate, rate === undefined ? seconds : latencySeconds)
       const after = await commits(metricsPort)
-      const { answers, perSecond, latency, generatorBusy, processor, lateness } = result
+      const { answers, perSecond, latency, generatorBusy, generatorTime, processor, lateness } = result
       return {
         perSecond,
         latency,
         busiestThread: processor?.busiestThread && per(processor.busiestThread * 1e6, answers),
         allThreads: processor && per(processor.allThreads * 1e6, answers),
+        generator: per(generatorTime * 1e6, answers),
         // Meaningless for an open loop, whose short sleeps count as busy time.
         generatorBusy: rate === undefined ? generatorBusy : undefined,
         lateness,

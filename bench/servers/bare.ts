@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { serving } from './serving.js'
 
-/** The ceiling: receives the body, parses it, responds. No token, no validation, no store. */
+/** The least that a server does: it receives the body, parses it, and responds. No token, no validation, no store. */
 const server = createServer((request, response) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => { chunks.push(chunk) })

@@ -32,7 +32,7 @@ t.test('the exit code is 2 for an invalid option, and 1 for an unknown run', asy
 })
 
 t.test('files that cannot be read or written are refused before the measurements', async t => {
-  const short = ['--case', 'create', '--servers', 'bare', '--rounds', '1', '--warm-up', '0.1', '--duration', '0.1']
+  const short = ['--case', 'create', '--servers', 'bare', '--rounds', '1', '--warm-up', '0.1', '--seconds', '0.1']
   const older = JSON.stringify({ machine: '', date: '', versions: {}, measurements: [{ spec: { case: 'create', server: 'ours-redis', connections: 1 }, rounds: [] }] })
   for (const content of ['{"name":"a-package"}', '[]', '{"date":', older]) {
     const folder = t.testdir({ 'results.json': content })
@@ -49,7 +49,7 @@ t.test('files that cannot be read or written are refused before the measurements
 
 t.test('a run saves its raw results, from which tables and pictures can be drawn again', async t => {
   const folder = t.testdir()
-  const short = ['--servers', 'bare,ours-sqlite', '--rounds', '1', '--warm-up', '0.1', '--duration', '0.1', '--connections', '4', '--rate', '50']
+  const short = ['--servers', 'bare,ours-sqlite', '--rounds', '1', '--warm-up', '0.1', '--seconds', '0.1', '--connections', '4', '--rate', '50']
   const first = await bench(...short, '--save', join(folder, 'first'))
   t.equal(first.code, 0, first.err)
   t.match(first.out, /create: distinct plants[^]*latency: [^]*commits: [^]*Durable on SQLite, 4 connections: /)
@@ -60,9 +60,9 @@ t.test('a run saves its raw results, from which tables and pictures can be drawn
   t.strictSame(readdirSync(join(folder, 'first')), ['commits.svg', 'latency.svg', 'page.html', 'results.json', 'throughput.svg'])
   const { command, method, notCounted, versions } = JSON.parse(readFileSync(join(folder, 'first', 'results.json'), 'utf8'))
   t.match(command, '--servers bare,ours-sqlite')
-  t.match(method, { rounds: 1, warmUp: 0.1, leadIn: 0.5, duration: 0.1, environment: '' })
+  t.match(method, { rounds: 1, warmUp: 0.1, leadIn: 0.5, seconds: 0.1, latencySeconds: 0.1, environment: '', isPublished: false })
   t.strictSame(notCounted, [])
-  t.match(first.out, /rounds: 1, each of 0\.1 s after a lead-in of 0\.5 s; warm-up of each server 0\.1 s; in open loops the generator /)
+  t.match(first.out, /rounds: 1, each of 0\.1 s \(latency: 0\.1 s\) after a lead-in of 0\.5 s; warm-up of each server 0\.1 s; in open loops the generator /)
   t.match(versions, { fastify: /^\d/, express: /^\d/, SQLite: /^3\..*journal_mode=wal, synchronous=2/ })
 })
 
@@ -74,7 +74,7 @@ t.test('--url measures a running service, and its token is not saved', async t =
     logFile: join(folder, 'service.log')
   })
   t.teardown(stop)
-  const short = ['--rounds', '1', '--warm-up', '0.1', '--duration', '0.1', '--connections', '4', '--rate', '50']
+  const short = ['--rounds', '1', '--warm-up', '0.1', '--seconds', '0.1', '--connections', '4', '--rate', '50']
   const { code, out, err } = await bench('--url', address, '--token', token, ...short, '--save', join(folder, 'run'))
   t.equal(code, 0, err)
   t.match(out, /stored plants not counted: the service at --url[^]*create: [^]*the service at --url +\d/)
@@ -88,7 +88,7 @@ t.test('a service with wrong responses is not measured, and the exit code is 1',
 
 t.test('Ctrl-C stops every process of the run, and removes its temporary folder', async t => {
   const folder = t.testdir()
-  const child = spawn('env', bare({ PATH, HOME, TMPDIR: folder }, [process.execPath, main, '--case', 'workers', '--workers', '4', '--duration', '30']), { stdio: 'ignore' })
+  const child = spawn('env', bare({ PATH, HOME, TMPDIR: folder }, [process.execPath, main, '--case', 'create', '--servers', 'ours-sqlite', '--seconds', '30']), { stdio: 'ignore' })
   t.teardown(() => child.kill('SIGKILL'))
   const exit = once(child, 'exit')
   const url = await serverIn(folder)

@@ -18,30 +18,35 @@ t.test('the default is every server, latency at equal rates, and how create requ
 t.test('cases, servers and connections are combined; a case ignores servers that do not apply', async t => {
   t.equal(planned('--case', 'create,single', '--servers', 'fastify-sqlite,ours-sqlite', '--connections', '1,512').length, 2 * 2 * 2)
   t.strictSame(planned('--case', 'start,distance', '--servers', 'bare,ours-sqlite,hello', '--connections', '1'), ['start ours-sqlite 1 connection', 'start hello 1 connection'])
-  t.strictSame(planned('--case', 'growth', '--servers', 'bare,fastify-sqlite', '--plants', '100').length, 4)
-  t.strictSame(new Set(plan(readOptions(['--case', 'all'])).map(spec => spec.case)).size, 8)
+  t.strictSame(new Set(plan(readOptions(['--case', 'all'])).map(spec => spec.case)).size, 6)
 })
 
-t.test('rates, sizes, distances and workers each multiply the measurements of their case', async t => {
+t.test('rates and distances each multiply the measurements of their case', async t => {
   t.strictSame(planned('--case', 'latency', '--servers', 'ours-sqlite,fastify-sqlite', '--rate', '20,10').map(key => key.replace(' 64 connections', '')), [
     'latency ours-sqlite rate=10', 'latency fastify-sqlite rate=10', 'latency ours-sqlite rate=20', 'latency fastify-sqlite rate=20'
   ])
-  t.strictSame(planned('--case', 'growth', '--plants', '1000').map(key => key.split('plants=')[1]), ['0', '10', '100', '1000'])
   t.strictSame(planned('--case', 'distance', '--distances', '0,20', '--servers', 'ours-mongodb').map(key => key.split('distance=')[1]), ['0', '20'])
-  t.strictSame(planned('--case', 'workers', '--workers', '1,2', '--connections', '64').map(key => key.split('workers=')[1]), ['1', '2'])
+})
+
+t.test('--published measures all cases for longer, latency for 10 s a point, into the folder that is committed', async t => {
+  const long = readOptions(['--published'])
+  t.match(long, { rounds: 5, seconds: 2, latencySeconds: 10, save: 'bench/published', isPublished: true })
+  t.strictSame(new Set(plan(long).map(spec => spec.case)), new Set(plan(readOptions(['--case', 'all'])).map(spec => spec.case)))
+  t.match(readOptions(['--published', '--rounds', '2', '--seconds', '3', '--save', 'here']), { rounds: 2, seconds: 3, latencySeconds: 3, save: 'here' })
+  t.match(readOptions([]), { rounds: 3, seconds: 1, latencySeconds: 1, isPublished: false })
 })
 
 t.test('--url measures only that service, and --env can be repeated', async t => {
   t.strictSame(planned('--url', 'http://127.0.0.1:1', '--token', 'x', '--rate', '9'), ['create url 64 connections', 'latency url 64 connections rate=9'])
-  t.strictSame(readOptions(['--env', 'WORKERS=2', '--env', 'QUEUE_LIMIT=9']).environment, { WORKERS: '2', QUEUE_LIMIT: '9' })
+  t.strictSame(readOptions(['--env', 'BODY_LIMIT=2', '--env', 'QUEUE_LIMIT=9']).environment, { BODY_LIMIT: '2', QUEUE_LIMIT: '9' })
 })
 
 t.test('invalid options are refused with their names', async t => {
   for (const words of ['--case nonsense', '--servers nginx', '--connections 0', '--rounds 1.5', '--rounds 1,2', '--rate x', '--rate 1,,2', '--env x',
-    '--duration 1,2', '--distances 0.5', '--url http://127.0.0.1:1 --token x --case growth']) {
+    '--seconds 1,2', '--distances 0.5', '--url http://127.0.0.1:1 --token x --case commits']) {
     t.throws(() => readOptions(words.split(' ')), new WrongOption(), words)
   }
-  for (const name of ['case', 'servers', 'connections', 'rounds', 'duration', 'distances']) t.throws(() => readOptions([`--${name}`, '']), new WrongOption(), `empty --${name}`)
+  for (const name of ['case', 'servers', 'connections', 'rounds', 'seconds', 'distances']) t.throws(() => readOptions([`--${name}`, '']), new WrongOption(), `empty --${name}`)
   const url = ['--url', 'http://127.0.0.1:1', '--token', 'x']
   for (const [words, message] of [
     [url.slice(0, 2), '--url and --token must be given together'],

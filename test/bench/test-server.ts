@@ -35,7 +35,6 @@ export function jobFor (url: string, more: Partial<LoadJob> = {}): LoadJob {
   return {
     url,
     token: 'a-token-for-the-bench',
-    areIdsRandom: false,
     connections: 4,
     leadIn: 0.1,
     duration: 0.6,

@@ -11,6 +11,14 @@ export async function openSqliteFile (path: string) {
   return database
 }
 
+/** The number of plants in a database file. */
+export async function countPlants (path: string): Promise<number> {
+  const database = await openSqliteFile(path)
+  const { plants } = database.prepare('SELECT count(*) AS plants FROM plants').get() ?? {}
+  database.close()
+  return Number(plants)
+}
+
 /** The version and the settings of SQLite, for example `3.50.4 (journal_mode=wal, synchronous=2, …)`. */
 export async function describeSqlite (folder: string): Promise<string> {
   const database = await openSqliteFile(`${folder}/described.db`)
