@@ -1,7 +1,19 @@
 import { messageOf } from '../../error-message.js'
 
-// The driver's errors are identified by name, code and label: an error of another copy of the driver is not an instance
-// of this copy's classes. https://github.com/mongodb/node-mongodb-native/blob/main/src/error.ts
+/**
+ * The driver's errors that matter here, by name: an error of another copy of the driver is not an instance of this
+ * copy's classes. https://github.com/mongodb/node-mongodb-native/blob/main/src/error.ts
+ */
+interface DriverErrors {
+  /** A command that the server refused; also an error response to the handshake of a connection. */
+  MongoServerError: Error & { code?: number | string, errorLabels?: readonly string[] }
+  /** The server executed the command, but its write concern is not satisfied; `result` is the server's response. */
+  MongoWriteConcernError: Error & { result: object }
+  /** No suitable server was found in time: nothing was sent. */
+  MongoServerSelectionError: Error & { reason?: { servers: ReadonlyMap<string, ServerDescription> } }
+  MongoNetworkTimeoutError: Error
+  MongoWaitQueueTimeoutError: Error
+}
 
 interface ServerDescription {
   address: string
@@ -9,33 +21,21 @@ interface ServerDescription {
   error: Error | null
 }
 
-interface SelectionError extends Error {
-  reason?: { servers: ReadonlyMap<string, ServerDescription> } | undefined
-}
-
-/** A command that the server refused; also an error response to the handshake of a connection. */
-export interface ServerError extends Error {
-  code?: number | string
-  errorLabels?: readonly string[]
-}
-
-/** The server executed the command, but its write concern is not satisfied. */
-export interface WriteConcernError extends Error {
-  /** The server's response. */
-  result: object
+export function isDriverError<Name extends keyof DriverErrors> (
+  error: unknown, name: Name
+): error is DriverErrors[Name] {
+  return error instanceof Error && error.name === name
 }
 
 /** Why MongoDB was not reached, in one line: the error of each server. It contains hosts, never credentials. */
 export function connectionFault (error: unknown): string {
   const message = messageOf(error)
-  if (!isSelectionError(error) || error.reason === undefined) return `MongoDB: ${message}`
-  const faults = [...error.reason.servers.values()]
-    .map(server => server.error === null ? `${server.address} is ${server.type}` : withAddress(server.address, server.error.message))
-  return `MongoDB is not reachable: ${faults.length > 0 ? faults.join('; ') : message}`
-}
-
-function withAddress (address: string, message: string): string {
-  return message.includes(address) ? message : `${address}: ${message}`
+  if (!isDriverError(error, 'MongoServerSelectionError') || error.reason === undefined) return `MongoDB: ${message}`
+  const faults = [...error.reason.servers.values()].map(({ address, type, error }) => {
+    if (error === null) return `${address} is ${type}`
+    return error.message.includes(address) ? error.message : `${address}: ${error.message}`
+  })
+  return `MongoDB is not reachable: ${faults.join('; ') || message}`
 }
 
 /**
@@ -43,24 +43,9 @@ function withAddress (address: string, message: string): string {
  * timeout was of the plant's own command or of a connection that had to be made first.
  */
 export function wasSilent (error: unknown): boolean {
-  if (!isSelectionError(error)) return isNamed(error, 'MongoNetworkTimeoutError') || isNamed(error, 'MongoWaitQueueTimeoutError')
-  return [...error.reason?.servers.values() ?? []].some(({ error, type }) => (
-    isNamed(error, 'MongoNetworkTimeoutError') || (error === null && type === 'Unknown')
-  ))
-}
-
-export function isSelectionError (error: unknown): error is SelectionError {
-  return isNamed(error, 'MongoServerSelectionError')
-}
-
-export function isServerError (error: unknown): error is ServerError {
-  return isNamed(error, 'MongoServerError')
-}
-
-export function isWriteConcernError (error: unknown): error is WriteConcernError {
-  return isNamed(error, 'MongoWriteConcernError')
-}
-
-function isNamed (error: unknown, name: string): boolean {
-  return error instanceof Error && error.name === name
+  if (isDriverError(error, 'MongoServerSelectionError')) {
+    const servers = [...error.reason?.servers.values() ?? []]
+    return servers.some(({ error, type }) => error === null ? type === 'Unknown' : isDriverError(error, 'MongoNetworkTimeoutError'))
+  }
+  return isDriverError(error, 'MongoNetworkTimeoutError') || isDriverError(error, 'MongoWaitQueueTimeoutError')
 }
