@@ -1,6 +1,6 @@
 import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
-import { connectionFault, isDriverError, wasSilent } from './mongo-errors.js'
+import { connectionFault, wasSilent, type DriverError } from './mongo-errors.js'
 
 /** An element of `writeErrors` in the response to `insert`. */
 export interface WriteError {
@@ -48,12 +48,11 @@ export function writeFailure (error: WriteError): CreateFailure {
 }
 
 /** Why a whole batch was not stored, or may not have been. */
-export function commandFailure (error: unknown, isUnsent: boolean): CreateFailure {
+export function commandFailure (error: DriverError, isUnsent: boolean): CreateFailure {
   const reason = connectionFault(error)
-  const { code, errorLabels } = isDriverError(error, 'MongoServerError') ? error : {}
-  if (REFUSALS.has(Number(code))) return new PlantNotStored(reason, { permanent: true })
-  const wasNotSent = isUnsent || isDriverError(error, 'MongoServerSelectionError')
-  const isNotStored = errorLabels?.includes('NoWritesPerformed') === true || (wasNotSent && !wasSilent(error))
+  if (REFUSALS.has(Number(error.code))) return new PlantNotStored(reason, { permanent: true })
+  const wasNotSent = isUnsent || error.name === 'MongoServerSelectionError'
+  const isNotStored = error.errorLabels?.includes('NoWritesPerformed') === true || (wasNotSent && !wasSilent(error))
   return isNotStored ? new PlantNotStored(reason) : new PlantOutcomeUnknown(reason)
 }
 

@@ -5,7 +5,7 @@ import type { StoreWriter } from '../batching/batched-plant-store.js'
 import { RESPONSE_TIME_MS } from '../batching/expiry.js'
 import { PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
 import type { CommandStarted, MongoCollection, MongoDriverClient } from './mongo-driver.js'
-import { connectionFault, isDriverError } from './mongo-errors.js'
+import { connectionFault, type DriverError } from './mongo-errors.js'
 import {
   commandFailure, describe, DUPLICATE_KEY, duplicateOutcome, idOf, writeFailure, type ExistingDocument, type WriteError
 } from './mongo-outcomes.js'
@@ -76,7 +76,7 @@ export class MongoWriter implements StoreWriter {
       await this.#connect(signal)
       await this.#plants.db.command({ ping: 1 }, { ...OPTIONS, signal })
     } catch (error) {
-      throw new Error(connectionFault(error))
+      throw new Error(connectionFault(error as DriverError))
     }
   }
 
@@ -106,8 +106,9 @@ export class MongoWriter implements StoreWriter {
       return await this.#judge(plants, reply, signal)
     } catch (error) {
       // The driver throws a response with a write concern error; the error contains the result of each plant.
-      if (isDriverError(error, 'MongoWriteConcernError')) return await this.#judge(plants, error.result, signal)
-      return commandFailure(error, this.#unsent.has(comment))
+      const { name, result } = error as DriverError
+      if (name === 'MongoWriteConcernError' && result !== undefined) return await this.#judge(plants, result, signal)
+      return commandFailure(error as DriverError, this.#unsent.has(comment))
     } finally {
       timer.clear()
       this.#unsent.delete(comment)
@@ -157,7 +158,7 @@ export class MongoWriter implements StoreWriter {
       const documents = await this.#plants.find(filter, { ...OPTIONS, readConcern: 'majority', signal }).toArray()
       for (const document of documents as ExistingDocument[]) existing.set(idOf(document), document)
     } catch (error) {
-      unread = new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${connectionFault(error)}`)
+      unread = new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${connectionFault(error as DriverError)}`)
     }
     for (const { index, keyPattern } of duplicates) {
       const plant = plants[index]

@@ -1,6 +1,6 @@
 import { BSON, type CollectionOptions, type Document } from 'mongodb'
 import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
-import { connectionFault } from '../../stores/mongo/mongo-errors.js'
+import { connectionFault, type DriverError } from '../../stores/mongo/mongo-errors.js'
 import type { NewPlant } from '../../stores/plant-store.js'
 import { TransferFault } from '../transfer-fault.js'
 import type { Entry, PlantSource } from './plant-source.js'
@@ -34,7 +34,7 @@ interface PlantDocument {
 export async function mongoSource (url: string): Promise<PlantSource> {
   const client = connectionTo(url, READ_TIMEOUT)
   const documents = databaseOf(client, url).collection<PlantDocument>('plants', OPTIONS)
-  const rethrow = (error: unknown): never => { throw new TransferFault(connectionFault(error)) }
+  const rethrow = (error: DriverError): never => { throw new TransferFault(connectionFault(error)) }
   const size = await documents.estimatedDocumentCount().catch(rethrow)
   const last = { sort: { _id: -1 }, projection: { _id: 1 } } as const
   const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last).catch(rethrow)
@@ -46,7 +46,7 @@ export async function mongoSource (url: string): Promise<PlantSource> {
       try {
         for await (const document of documents.find(upToHighest, { signal }).sort({ _id: 1 })) yield [entryOf(document)]
       } catch (error) {
-        rethrow(error)
+        rethrow(error as DriverError)
       } finally {
         await client.close()
       }
