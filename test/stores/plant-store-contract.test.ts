@@ -61,8 +61,6 @@ async function failedChecks (newPlace: () => StorePlace): Promise<string[]> {
   return names
 }
 
-const checkNamed = (words: string): string => plantStoreContract.find(({ name }) => name.includes(words))?.name ?? words
-
 t.test('a store that fulfills the contract passes every check, its stores are closed, and each place is cleaned up', async t => {
   let cleanups = 0
   const left = new Set<SoundStore>()
@@ -79,19 +77,15 @@ t.test('a store that fulfills the contract passes every check, its stores are cl
 })
 
 t.test('a store with only create passes the checks that apply; the others report why they were skipped', async t => {
-  const skipped = new Map<string, string>()
-  for (const { name, check } of plantStoreContract) {
-    const { plants, ...store } = { plants: new SoundStore() }
-    const reason = await check(() => ({
-      store: { ...store, create: (plant, deadline) => plants.create(plant, deadline) }
-    }))
-    if (reason !== undefined) skipped.set(name, reason)
+  const skipped: string[] = []
+  for (const { check } of plantStoreContract) {
+    const store = new SoundStore()
+    const reason = await check(() => ({ store: { create: (plant, deadline) => store.create(plant, deadline) } }))
+    if (reason !== undefined) skipped.push(reason)
   }
-  t.strictSame([...skipped.values()], [
-    'the place has neither another store nor stored', 'the store has no open', 'the store has no ready',
-    'the store has no close', 'the store has no close', 'the store has no close'
+  t.strictSame(skipped, [
+    'the place has neither another store nor stored', 'the store has no open', 'the store has no close', 'the store has no close'
   ])
-  t.equal(skipped.get(plantStoreContract[0]?.name as string), 'the place has neither another store nor stored')
 })
 
 t.test('parts of a place are optional: stored, another store, and close', async t => {
@@ -114,15 +108,13 @@ t.test('a store may reject a plant past its deadline with either error', async t
 })
 
 t.test('the suite detects a store that violates the contract', async t => {
-  const [DURABLE, EXACT, TAKEN, AT_ONCE, MANY, LATE, OPEN, READY, AFTER_CLOSE, CLOSE, TWICE] = [
-    'is found by a store that is opened later', 'to the last digit', 'changes nothing', 'exactly one is stored', 'thousands', 'whose deadline has passed',
-    'open resolves', 'is ready', 'after close', 'in flight', 'never opened'
-  ].map(checkNamed) as [string, string, string, string, string, string, string, string, string, string, string]
+  const names = plantStoreContract.map(({ name }) => name)
+  const [DURABLE = '', EXACT = '', TAKEN = '', AT_ONCE = '', MANY = '', LATE = '', OPEN = '', CLOSE = '', TWICE = ''] = names
 
   const faults: [what: string, Store: typeof SoundStore, checks: string[]][] = [
     ['acknowledges plants without storing them', class extends SoundStore {
       override async create (): Promise<CreateOutcome> { return 'stored' }
-    }, [DURABLE, EXACT, TAKEN, AT_ONCE, MANY, LATE, AFTER_CLOSE, CLOSE]],
+    }, [DURABLE, EXACT, TAKEN, AT_ONCE, MANY, LATE, CLOSE]],
     ['keeps ids as doubles', storeThatChanges(plant => ({ ...plant, id: BigInt(Number(plant.id)) })), [EXACT]],
     ['truncates texts at a NUL', storeThatChanges(plant => ({ ...plant, name: plant.name.split('\0')[0] as string })), [EXACT]],
     ['normalises texts', storeThatChanges(plant => ({ ...plant, name: plant.name.normalize() })), [EXACT]],
@@ -156,9 +148,9 @@ t.test('the suite detects a store that violates the contract', async t => {
         if (isNew) this.plants.set(id, plant)
         return isNew ? 'stored' : JSON.stringify(this.plants.get(id)) === JSON.stringify(plant) ? 'same' : 'taken'
       }
-    }, [AT_ONCE, AFTER_CLOSE]],
-    ['stores additional fields', storeThatChanges(plant => Object.assign({ at: 0 }, plant)), [DURABLE, EXACT, TAKEN, AT_ONCE, AFTER_CLOSE, CLOSE]],
-    ['modifies the plants it is given', storeThatChanges(plant => Object.assign(plant, { tag: plant.tag ?? '' })), [EXACT, TAKEN, AT_ONCE, CLOSE]],
+    }, [AT_ONCE, CLOSE]],
+    ['stores additional fields', storeThatChanges(plant => Object.assign({ at: 0 }, plant)), [DURABLE, EXACT, TAKEN, AT_ONCE, MANY, CLOSE]],
+    ['modifies the plants it is given', storeThatChanges(plant => Object.assign(plant, { tag: plant.tag ?? '' })), [EXACT, TAKEN, AT_ONCE, MANY, CLOSE]],
     ['stores plants that it rejects as late', class extends SoundStore {
       override async create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
         const outcome = await super.create(plant, deadline)
@@ -180,16 +172,16 @@ t.test('the suite detects a store that violates the contract', async t => {
       }
 
       override async close () { this.#closed = true }
-    }, [OPEN, READY, AFTER_CLOSE]],
+    }, [OPEN, CLOSE]],
     ['forgets that it was closed', class extends SoundStore {
       override async close () {}
-    }, [OPEN, READY, AFTER_CLOSE]],
+    }, [OPEN, CLOSE]],
     ['does not report whether it was already open', class extends SoundStore {
       override async open () { await super.open(); return true }
     }, [OPEN]],
     ['discards acknowledged plants when it is closed', class extends SoundStore {
       override async close () { await super.close(); this.plants.clear() }
-    }, [DURABLE, AFTER_CLOSE, CLOSE]],
+    }, [DURABLE, CLOSE]],
     ['can be closed only once, and only while it is open', class extends SoundStore {
       #open = false
       override async open () { this.#open = true; return await super.open() }
