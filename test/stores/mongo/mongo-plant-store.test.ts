@@ -16,8 +16,7 @@ import {
 } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 import { mongodb } from '../../support/stores/mongodb-for-tests.js'
-import { mongoPlace, scriptedPlace } from '../../support/stores/places.js'
-import { storeContract } from '../../support/stores/store-contract.js'
+import { mongoPlace, scriptedPlace, storeContract } from '../../support/stores/places.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
 const FICUS: NewPlant = { id: 1n, name: 'Ficus', tag: 'evergreen' }
