@@ -222,7 +222,8 @@ export const scenarios: Scenario[] = [
   {
     name: 'many batches, and a step-down that rolls back',
     fault: insertMeets(
-      inOrder(delay(30), unreplicated()), stepDown({ stored: true, rollBack: true, electAfter: 400, closeConnections: true })
+      inOrder(delay(30), unreplicated()),
+      stepDown({ stored: true, rollBack: true, electAfter: 400, closeConnections: true })
     ),
     statuses: new Array(300).fill(200)
   },
