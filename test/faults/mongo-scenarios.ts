@@ -41,7 +41,7 @@ export interface Scenario {
   storeTimeout?: number
   /**
    * The store is closed while requests are pending: each gets the outcome of its attempts, however long one takes. A
-   * deadline that falls within an attempt would leave the outcome uncertain.
+   * deadline that falls within an attempt would leave the outcome unknown.
    */
   shutsDown?: true
   /** The service has no connection to MongoDB before these requests. */

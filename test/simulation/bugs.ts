@@ -19,11 +19,11 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['a 200 for another plant: a name is not compared', 'existing.name === name &&', ''],
     ['a 200 for another plant: a tag is not compared', '&& existing.tag === tag', ''],
     [
-      'an uncertain outcome reported as not stored: a server error without a label',
+      'an unknown outcome reported as not stored: a server error without a label',
       "errorLabels?.includes('NoWritesPerformed') === true",
       'true'
     ],
-    ['an uncertain outcome reported as not stored: a command that was sent counts as not sent', 'const wasNotSent = isUnsent', 'const wasNotSent = true']
+    ['an unknown outcome reported as not stored: a command that was sent counts as not sent', 'const wasNotSent = isUnsent', 'const wasNotSent = true']
   ],
   'stores/batching/shared-writes.js': [
     ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.failure instanceof PlantOutcomeUnknown))', 'if (true)'],

@@ -11,7 +11,7 @@ export interface Entry {
 
 export interface PlantSource {
   /**
-   * Every plant that was stored at the start, and perhaps later ones, some at a time, so that memory use does not grow
+   * Every plant that was stored at the start, and some of the later ones, in pages, so that memory use does not grow
    * with their number.
    * @param signal if aborted, waiting for entries ends with an error
    * @throws {TransferFault} if the source cannot be read any further
