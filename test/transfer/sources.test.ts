@@ -9,7 +9,7 @@ import { TransferFault } from '../../src/transfer/sources/plant-source.js'
 import { sqliteSource } from '../../src/transfer/sources/sqlite-source.js'
 import { openDescriptors, withDescriptors } from '../support/process/open-descriptors.js'
 import type { Cue } from '../support/scripted-mongodb/cue.js'
-import { closeBeforeStoring } from '../support/scripted-mongodb/cues.js'
+import { closeBeforeStoring, unreplicated } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
 import { entriesOf, fill, manyPlants } from './plants.js'
@@ -78,11 +78,13 @@ t.test('plants created while a database is read do not prolong it', async t => {
 })
 
 t.test('a document that is not a valid plant is named by its id, whatever options the URL has', async t => {
-  const { mongo } = await mongoWith(t, [
+  const { mongo, collection } = await mongoWith(t, [
     { _id: 1, name: 'an int32' }, { _id: new BSON.Double(2), name: 'a double', tag: 't' }, { _id: -(2n ** 63n), name: 'a long', color: 'green' },
     { _id: 4n, name: 4 }, { _id: 5n, name: 'five', tag: null }, { _id: 6.5, name: 'six' }, { _id: 'seven', name: 'seven' },
     { _id: new ObjectId('6b02e41628411e28e5d85aa5'), name: 'eight' }
   ])
+  mongo.on('insert', unreplicated())
+  await collection.insertMany([{ _id: 3n, name: 'not on the majority' } as Document], { writeConcern: { w: 1 } })
   const entries = await entriesOf(await mongoSource(`${mongo.url}&raw=true&promoteValues=false`))
   t.strictSame(new Map(entries.map(({ place, plant }) => [place, plant])), new Map<string, unknown>([
     ['id -9223372036854775808', { id: -(2n ** 63n), name: 'a long' }],

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { MongoClient, MongoNetworkTimeoutError, MongoServerSelectionError, type TopologyDescription } from 'mongodb'
 import t, { type Test } from 'tap'
 import { connectionFault, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
+import { commandFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import type { NewPlant } from '../../../src/stores/plant-store.js'
 import type { Cue } from '../../support/scripted-mongodb/cue.js'
@@ -119,6 +120,8 @@ t.test('a silent MongoDB is distinguished from one that is known to be unreachab
   t.ok(wasSilent(failed({ error: null, type: 'Unknown' })), 'no response even to the handshake')
   const others = [new Error('socket hang up'), failed(away), failed({ error: null, type: 'RSSecondary' }), failed(), withoutReason]
   for (const error of others) t.notOk(wasSilent(error))
+  t.match(commandFailure(silence, true), unknown(), 'as STORE_TIMEOUT is over before it is known to be unreachable')
+  t.match(commandFailure(failed(away), true), notStored)
 })
 
 t.test('the reason why MongoDB is unreachable is one line', async t => {
