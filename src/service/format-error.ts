@@ -1,5 +1,5 @@
 import { StoreUnusable } from '../stores/plant-store.js'
-import { TransferFault } from '../transfer/transfer-fault.js'
+import { TransferFault } from '../transfer/sources/plant-source.js'
 import { UnknownCommand } from './command-line.js'
 import { ConfigurationError } from './config/configuration.js'
 

@@ -4,11 +4,11 @@ import { rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { ConfigurationError, readStorePlace } from '../service/config/configuration.js'
 import { databaseFile, describeStore } from '../service/create-store.js'
+import { createFile, requireAbsence } from './new-file.js'
 import { showProgress } from './progress.js'
 import { interruption } from './run-copy.js'
+import { TransferFault } from './sources/plant-source.js'
 import { openPlantsFile } from './sources/sqlite-source.js'
-import { createFile, requireAbsence } from './targets/new-file.js'
-import { TransferFault } from './transfer-fault.js'
 
 /**
  * `plant-store backup`: copies a snapshot of the database file, while a service keeps using it. The copy is complete

@@ -1,11 +1,14 @@
 import { createWriteStream } from 'node:fs'
 import type { Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { ConfigurationError, readStorePlace, type StorePlace } from '../service/config/configuration.js'
 import { databaseFile, describeStore } from '../service/create-store.js'
-import { runCopy } from './run-copy.js'
-import type { PlantSource } from './sources/plant-source.js'
-import { writeLines } from './targets/ndjson-target.js'
-import { createFile, requireAbsence } from './targets/new-file.js'
+import type { NewPlant } from '../stores/plant-store.js'
+import { createFile, requireAbsence } from './new-file.js'
+import { runCopy, type Tally } from './run-copy.js'
+import type { Entry, PlantSource } from './sources/plant-source.js'
+
+const CHUNK_CHARACTERS = 2 ** 16
 
 export interface FileCommand {
   /** Undefined: standard output or input. */
@@ -47,4 +50,34 @@ async function openSource ({ MONGODB_URL, DATA_DIR }: StorePlace): Promise<Plant
   } catch (error) {
     throw error instanceof TypeError ? new ConfigurationError(`MONGODB_URL cannot be used: ${error.message}`) : error
   }
+}
+
+/** Writes plants to a stream, one per line, no faster than it takes them, and ends it. */
+export async function writeLines (
+  pages: AsyncIterable<readonly Entry[]>, output: Writable, tally: Tally, signal: AbortSignal
+): Promise<void> {
+  await pipeline(async function * () {
+    let lines = ''
+    for await (const page of pages) {
+      // Standard output cannot be destroyed, which would end the pipeline.
+      signal.throwIfAborted()
+      for (const { place, plant } of page) {
+        if (typeof plant === 'string') {
+          tally.add('invalid', place, plant)
+        } else {
+          lines += formatLine(plant)
+          tally.copied++
+        }
+      }
+      if (lines.length < CHUNK_CHARACTERS) continue
+      yield lines
+      lines = ''
+    }
+    yield lines
+  }, output, { signal })
+}
+
+/** Formats a plant as a line of NDJSON: the id exactly, a tag only if there is one. */
+function formatLine ({ id, name, tag }: NewPlant): string {
+  return `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}\n`
 }

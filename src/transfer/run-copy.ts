@@ -1,11 +1,10 @@
 import { codeOf } from '../error-message.js'
+import { unwritable } from './new-file.js'
 import { showProgress } from './progress.js'
-import type { PlantSource } from './sources/plant-source.js'
-import { Tally } from './tally.js'
-import { TransferFault, unwritable } from './transfer-fault.js'
+import { TransferFault, type PlantSource } from './sources/plant-source.js'
 
-// Not SIGHUP, which nohup(1) ignores.
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+/** Further plants that are not copied are counted, but not named. */
+const MAX_NAMED = 100
 
 export interface Copy {
   task: 'export' | 'import' | 'migrate'
@@ -28,12 +27,11 @@ export interface Copy {
  * @returns the exit code: 0 if every plant was copied, otherwise 1
  */
 export async function runCopy ({ task, source, copy, from, to, quiet }: Copy): Promise<number> {
-  const { stdout, stderr } = process
   const isExport = task === 'export'
   const signal = interruption()
   const started = performance.now()
   const tally = new Tally(line => progress.line(line))
-  const progress = showProgress(stderr, task, quiet, () => {
+  const progress = showProgress(process.stderr, task, quiet, () => {
     const part = Math.min(source.part(tally.done), 1)
     const perSecond = tally.done * 1_000 / Math.max(performance.now() - started, 1)
     const percent = Number.isNaN(part) ? '' : `${Math.floor(part * 100)} %, `
@@ -53,22 +51,53 @@ export async function runCopy ({ task, source, copy, from, to, quiet }: Copy): P
   } finally {
     progress.end()
   }
-  const { copied, alreadyThere, inConflict, invalid, notCopied, unreported } = tally
-  if (unreported > 0) progress.line(`and ${unreported.toLocaleString('en')} more`)
-  if (!isExport) stdout.write(`copied ${copied}, already there ${alreadyThere}, in conflict ${inConflict}, invalid ${invalid}\n`)
+  const { copied, alreadyThere, inConflict, invalid, notCopied } = tally
+  if (notCopied > MAX_NAMED) progress.line(`and ${(notCopied - MAX_NAMED).toLocaleString('en')} more`)
+  if (!isExport) process.stdout.write(`copied ${copied}, already there ${alreadyThere}, in conflict ${inConflict}, invalid ${invalid}\n`)
   else if (!quiet || fault !== undefined) progress.line(`exported ${copied}, invalid ${invalid}`)
-  if (fault === undefined) return notCopied > 0 ? 1 : 0
-  progress.line(`not finished: ${fault}`)
-  return 1
+  if (fault !== undefined) progress.line(`not finished: ${fault}`)
+  return fault === undefined && notCopied === 0 ? 0 : 1
 }
 
-/** A signal that SIGINT and SIGTERM abort, so that the command can stop cleanly; the second one ends the process. */
+/** Counts the outcomes of a copy. */
+export class Tally {
+  copied = 0
+  /** Plants that were in the target before. */
+  alreadyThere = 0
+  /** Plants whose id another plant has. */
+  inConflict = 0
+  /** Entries of the source that are not plants, or that the target does not accept. */
+  invalid = 0
+  readonly #report: (line: string) => void
+
+  /** @param report called with a line for each of the first 100 plants that are not copied */
+  constructor (report: (line: string) => void) {
+    this.#report = report
+  }
+
+  /** Counts an entry that is not copied. */
+  add (outcome: 'inConflict' | 'invalid', place: string, reason: string): void {
+    this[outcome]++
+    if (this.notCopied > MAX_NAMED) return
+    // The content of a file must not send control characters to a terminal.
+    this.#report(`${place}: ${reason}`.replace(/\p{Cc}/gu, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`))
+  }
+
+  get notCopied (): number {
+    return this.inConflict + this.invalid
+  }
+
+  get done (): number {
+    return this.copied + this.alreadyThere + this.notCopied
+  }
+}
+
+/**
+ * A signal that SIGINT and SIGTERM abort, so that the command can stop cleanly; sent again, they end the process. Not
+ * SIGHUP, which nohup(1) ignores.
+ */
 export function interruption (): AbortSignal {
   const controller = new AbortController()
-  const abort = (): void => {
-    for (const name of SIGNALS) process.off(name, abort)
-    controller.abort()
-  }
-  for (const name of SIGNALS) process.on(name, abort)
+  for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => controller.abort())
   return controller.signal
 }

@@ -14,10 +14,8 @@ const collectGarbage: () => void = runInNewContext('gc')
 
 t.test('120 concurrent create requests while MongoDB hangs: those beyond QUEUE_LIMIT are refused immediately, the rest time out', async t => {
   const mongo = await ScriptedMongo.start(t)
-  const service = await buildService(t, mongoPlantStore({ url: mongo.url, storeTimeout: STORE_TIMEOUT }), {
-    STORE_TIMEOUT,
-    QUEUE_LIMIT
-  })
+  const store = mongoPlantStore({ url: mongo.url, storeTimeout: STORE_TIMEOUT })
+  const service = await buildService(t, store, { STORE_TIMEOUT, QUEUE_LIMIT })
   // Large enough for a leak to show.
   const name = 'x'.repeat(20_000)
   let last = 0

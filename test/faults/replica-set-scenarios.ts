@@ -19,7 +19,8 @@ export interface Stage {
   fail: (command: 'insert' | 'find', data: FailCommand, cue: Cue, times: number | 'always') => Promise<void>
   stopReplication: (stop: boolean) => Promise<void>
   stepDown: () => Promise<void>
-  killPrimary: () => Promise<void>
+  killPrimary?: () => Promise<void>
+  killSecondary?: () => Promise<void>
   /** Adds a validator that refuses documents with this name. */
   refuse: (name: string) => Promise<void>
   recover: () => Promise<void>
@@ -38,6 +39,8 @@ export interface Scenario {
   /** The statuses for the same plants, sent again after recovery; 200 for all by default. */
   again?: number[]
   storeTimeout?: number
+  /** Only a real replica set has members that can die. */
+  real?: true
 }
 
 const NO_WRITES = ['RetryableWriteError', 'NoWritesPerformed']
@@ -81,7 +84,8 @@ export const scenarios: Scenario[] = [
     statuses: [200, 200]
   },
   { name: 'the primary steps down', fault: async ({ stepDown }) => await stepDown(), statuses: [200, 200], storeTimeout: 60_000 },
-  { name: 'the primary is killed', fault: async ({ killPrimary }) => await killPrimary(), statuses: [200, 200], storeTimeout: 60_000 }
+  { name: 'the primary is killed', real: true, fault: async ({ killPrimary }) => await killPrimary?.(), statuses: [200, 200], storeTimeout: 60_000 },
+  { name: 'a secondary is killed', real: true, fault: async ({ killSecondary }) => await killSecondary?.(), statuses: [200, 200], storeTimeout: 60_000 }
 ]
 
 /** Plays a scenario, and checks that each acknowledged plant is stored and no refused plant is. */
@@ -136,10 +140,6 @@ export async function scriptedStage (t: Test): Promise<Stage> {
     fail: async (command, _data, cue, count) => { mongo.on(command, cue, times(count)) },
     stopReplication: async stop => stop ? mongo.pauseReplication() : mongo.resumeReplication(),
     stepDown: async () => { mongo.stepDown({ electAfter: 500 }) },
-    async killPrimary () {
-      await mongo.primary?.stop()
-      mongo.elect()
-    },
     refuse,
     async recover () {
       mongo.clearCues()
@@ -166,6 +166,7 @@ export async function realStage (t: Test, set: ReplicaSet): Promise<Stage> {
     stopReplication: async stop => await set.stopReplication(stop),
     stepDown: async () => await set.stepDown(),
     killPrimary: async () => await set.killPrimary(),
+    killSecondary: async () => await set.killSecondary(),
     refuse: async name => { await client.db().createCollection('plants', { validator: { name: { $ne: name } } }) },
     recover: async () => await set.recover()
   }

@@ -9,19 +9,21 @@ export interface Bug {
 
 const changes: Record<string, [name: string, find: string, replace: string][]> = {
   'stores/mongo/mongo-writer.js': [
-    ['an early 200: a write concern error is ignored', 'const open = writeConcernError && new', 'const open = undefined && new'],
+    ['an early 200: a write concern error is ignored', 'const unknown = writeConcernError && new', 'const unknown = undefined && new'],
     ['an early 200: the write does not wait for the majority', "w: 'majority'", 'w: 1'],
     ['an early 200: an existing plant is read before it reaches the majority', "readConcern: 'majority'", "readConcern: 'local'"],
-    ['a 200 for another plant: a name is not compared', "Reflect.get(document, 'name') === name &&", ''],
-    ['a 200 for another plant: a tag is not compared', "&& Reflect.get(document, 'tag') === tag", ''],
-    ['the wrong index of a write error', 'results[error.index] = failureOf(error)', 'results[Math.max(error.index - 1, 0)] = failureOf(error)'],
-    ['an ordered insert: documents after a failure are not stored', 'ordered: false', 'ordered: true'],
+    ['the wrong index of a write error', 'results[error.index] = writeFailure(error)', 'results[Math.max(error.index - 1, 0)] = writeFailure(error)'],
+    ['an ordered insert: documents after a failure are not stored', 'ordered: false', 'ordered: true']
+  ],
+  'stores/mongo/mongo-outcomes.js': [
+    ['a 200 for another plant: a name is not compared', 'existing.name === name &&', ''],
+    ['a 200 for another plant: a tag is not compared', '&& existing.tag === tag', ''],
     [
-      'an uncertain outcome reported as not stored: a server error without a label',
-      "error.errorLabels?.includes('NoWritesPerformed') === true",
+      'an unknown outcome reported as not stored: a server error without a label',
+      "errorLabels?.includes('NoWritesPerformed') === true",
       'true'
     ],
-    ['an uncertain outcome reported as not stored: a command that was sent counts as not sent', 'this.#sent?.add(command.comment)', 'undefined']
+    ['an unknown outcome reported as not stored: a command that was sent counts as not sent', 'const wasNotSent = isUnsent', 'const wasNotSent = true']
   ],
   'stores/batching/shared-writes.js': [
     ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.failure instanceof PlantOutcomeUnknown))', 'if (true)'],

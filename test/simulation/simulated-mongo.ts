@@ -112,7 +112,7 @@ export class SimulatedMongo extends SimulatedStore {
         reject(signal.reason)
       }, { once: true })
       if (fault?.kind === 'unsent') return this.#failUnsent(fault, reject)
-      for (const listener of this.#listeners) listener({ commandName: 'insert', command: { comment } })
+      for (const listener of this.#listeners) listener({ command: { comment } })
       this.#run(command, fault, resolve, reject)
     }).finally(() => {
       ends()

@@ -25,25 +25,22 @@ t.test('a backup is a complete database with the plants to the byte, and replace
   t.equal(statSync(file).mode & 0o007, 0, 'the backup is not readable by more users than the database')
   const bytes = readFileSync(file)
 
-  const again = await run(['backup', file], { DATA_DIR: folder }, counted)
+  const again = await run(['backup', file], { DATA_DIR: folder })
   t.equal(again.code, 1)
   t.match(again.stderr, /^plant-store: .*backup\.db already exists.*\n$/)
   t.ok(readFileSync(file).equals(bytes))
   t.strictSame(partial(folder), [])
-
-  const restored = await run(['export', '-q'], { DATA_DIR: join(folder, 'empty') }, counted)
-  t.equal(restored.code, 1, 'there is nothing to export without a database')
 })
 
 t.test('a backup of a running service is consistent and contains every plant acknowledged before it', async t => {
   const service = await startService(t)
-  fill(service.folder, manyPlants(50_000, 1_000_000))
+  fill(service.folder, manyPlants(20_000, 1_000_000))
   const clients = new PlantClients(overHttp(service.address, token))
   const stop = clients.start(4)
   await until(() => clients.acknowledged.length > 200)
   const before = [...clients.acknowledged]
   const file = join(service.folder, 'backup.db')
-  const { code, stderr } = await run(['backup', '--quiet', file], { DATA_DIR: service.folder }, counted)
+  const { code, stderr } = await run(['backup', '--quiet', file], { DATA_DIR: service.folder })
   await stop()
   t.equal(code, 0, stderr)
   t.equal(stderr, '')
@@ -55,12 +52,12 @@ t.test('a backup of a running service is consistent and contains every plant ack
   copy.close()
   const plants = plantsInFile(file)
   t.strictSame(lost(before, plants), [])
-  t.ok(plants.size >= 50_000 + before.length)
+  t.ok(plants.size >= 20_000 + before.length)
 })
 
 t.test('an interrupted backup leaves no file', async t => {
   const folder = testFolder(t)
-  fill(folder, manyPlants(200_000))
+  fill(folder, manyPlants(50_000))
   const program = new Program(['backup', join(folder, 'backup.db')], { DATA_DIR: folder }, counted)
   await until(() => partial(folder).length > 0)
   const { code, stderr } = await program.end('SIGTERM')
@@ -71,7 +68,7 @@ t.test('an interrupted backup leaves no file', async t => {
 })
 
 t.test('a backup that fails because of the disk leaves no file', withCompiler, async t => {
-  for (const kind of ['write', 'sync'] as const) {
+  await Promise.all((['write', 'sync'] as const).map(async kind => {
     const folder = testFolder(t)
     fill(folder, manyPlants(3))
     const calls = failingCalls(folder, 'backup.db')
@@ -81,7 +78,7 @@ t.test('a backup that fails because of the disk leaves no file', withCompiler, a
     t.match(stderr, /^plant-store: .*(disk I\/O error|EIO)/m)
     t.notOk(existsSync(join(folder, 'backup.db')))
     t.strictSame(partial(folder), [])
-  }
+  }))
 })
 
 t.test('a backup to a full disk leaves no file', withSmallDisk, async t => {
@@ -91,7 +88,7 @@ t.test('a backup to a full disk leaves no file', withSmallDisk, async t => {
   const disk = join(folder, 'disk')
   mkdirSync(disk)
   mountSmallDisk(t, disk, '1m')
-  const { code, stderr } = await run(['backup', join(disk, 'backup.db')], { DATA_DIR: folder }, counted)
+  const { code, stderr } = await run(['backup', join(disk, 'backup.db')], { DATA_DIR: folder })
   t.equal(code, 1)
   t.match(stderr, /^plant-store: the copy failed: database or disk is full$/m)
   t.strictSame(readdirSync(disk), [])
@@ -102,20 +99,16 @@ t.test('failures are reported in one line', async t => {
   const file = join(folder, 'backup.db')
   writeFileSync(join(folder, 'other'), '')
   fill(join(folder, 'data'), [])
-  const other = openSqlite(join(folder, 'plants.db'))
-  other.exec('CREATE TABLE other(id)')
-  other.close()
-  const cases: [RegExp, string, NodeJS.ProcessEnv][] = [
+  const cases: [line: RegExp, file: string, env: NodeJS.ProcessEnv][] = [
     [/^plant-store: MONGODB_URL is set: .*mongodump.*\n$/, file, { DATA_DIR: join(folder, 'data'), MONGODB_URL: 'mongodb://127.0.0.1:1/' }],
     [/^plant-store: there is no .*plants\.db: set DATA_DIR .*\n$/, file, { DATA_DIR: join(folder, 'nowhere') }],
-    [/^plant-store: .*plants\.db cannot be read: no such table: plants\n$/, file, { DATA_DIR: folder }],
     [/^plant-store: .*backup\.db cannot be written: ENOENT.*\n$/, join(folder, 'nowhere', 'backup.db'), { DATA_DIR: join(folder, 'data') }],
     [/^plant-store: .*backup\.db cannot be written: ENOTDIR.*\n$/, join(folder, 'other', 'backup.db'), { DATA_DIR: join(folder, 'data') }]
   ]
-  for (const [line, file, env] of cases) {
-    const { code, stderr } = await run(['backup', file], env, counted)
+  await Promise.all(cases.map(async ([line, file, env]) => {
+    const { code, stderr } = await run(['backup', file], env)
     t.equal(code, 1)
     t.match(stderr, line)
-  }
+  }))
   t.notOk(existsSync(file))
 })

@@ -1,15 +1,14 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { ndjsonSource, openNdjsonFile } from '../../src/transfer/sources/ndjson-source.js'
-import { openDescriptors, withDescriptors } from '../support/process/open-descriptors.js'
 import { Program, run, testFolder } from '../support/process/program.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 import { fill } from './plants.js'
 
-t.test('lines that are not valid plants, or whose id is taken, are reported with their line numbers and change nothing', async t => {
+const counted = { counted: true }
+
+t.test('lines that are not valid plants, or whose id is taken, are named by their numbers and change nothing', async t => {
   const folder = testFolder(t)
   fill(folder, [{ id: 1n, name: 'one' }, { id: 2n, name: 'two', tag: '' }])
   const lines: [line: string | Buffer, reason?: RegExp][] = [
@@ -28,9 +27,10 @@ t.test('lines that are not valid plants, or whose id is taken, are reported with
     ['{"id":5,"name":"five"}'],
     ['{"id":6e0,"name":"six"}']
   ]
+  const text = Buffer.concat(lines.flatMap(([line], index) => [Buffer.from(index > 0 ? '\n' : ''), Buffer.from(line)]))
   const file = join(folder, 'lines.ndjson')
-  writeFileSync(file, Buffer.concat(lines.flatMap(([line], index) => [Buffer.from(index > 0 ? '\n' : ''), Buffer.from(line)])))
-  const { code, stdout, stderr } = await run(['import', file], { DATA_DIR: folder }, { counted: true })
+  writeFileSync(file, text)
+  const { code, stdout, stderr } = await run(['import', file], { DATA_DIR: folder }, counted)
   t.equal(code, 1)
   t.equal(stdout, 'copied 2, already there 2, in conflict 1, invalid 8\n')
   for (const [, reason] of lines) if (reason !== undefined) t.match(stderr, reason)
@@ -39,26 +39,15 @@ t.test('lines that are not valid plants, or whose id is taken, are reported with
     [1n, { name: 'one' }], [2n, { name: 'two', tag: '' }], [5n, { name: 'five' }], [6n, { name: 'six' }]
   ])
 
-  const again = await run(['import', file, '--quiet'], { DATA_DIR: folder }, { counted: true })
-  t.equal(again.stdout, 'copied 0, already there 4, in conflict 1, invalid 8\n')
-  t.equal(again.stderr.split('\n').length, 10, 'with --quiet, nothing but the nine lines is on standard error')
-})
-
-t.test('the first hundred invalid lines are reported, the others counted, and no control characters are printed', async t => {
-  const folder = testFolder(t)
-  const { child, ended } = new Program(['import'], { DATA_DIR: folder }, { input: true })
-  child.stdin?.end('\x1b[31m\n'.repeat(150))
-  const { code, stdout, stderr } = await ended
-  t.equal(code, 1)
-  t.equal(stdout, 'copied 0, already there 0, in conflict 0, invalid 150\n')
-  t.equal(stderr.match(/^line \d+: /gm)?.length, 100)
-  t.match(stderr, /^and 50 more$/m)
-  t.notMatch(stderr, '\x1b[31m')
-})
-
-t.test('an import that is interrupted while its store is being opened does not wait for lines', async t => {
-  const pages = ndjsonSource(new PassThrough(), 'standard input').pages(AbortSignal.abort())[Symbol.asyncIterator]()
-  await t.rejects(pages.next())
+  const { child, ended } = new Program(['import', '--quiet'], { DATA_DIR: folder }, { input: true })
+  child.stdin?.end(Buffer.concat([text, Buffer.from('\n\x1b[31m'.repeat(150))]))
+  const again = await ended
+  t.equal(again.code, 1)
+  t.equal(again.stdout, 'copied 0, already there 4, in conflict 1, invalid 158\n')
+  t.equal(again.stderr.match(/^line \d+: /gm)?.length, 100, 'a hundred lines are named')
+  t.match(again.stderr, /^and 59 more$/m)
+  t.equal(again.stderr.split('\n').length, 102, 'with --quiet, nothing else is on standard error')
+  t.notMatch(again.stderr, '\x1b', 'no control characters are printed')
 })
 
 t.test('an import that is interrupted while it waits for lines reports its progress', async t => {
@@ -76,19 +65,11 @@ t.test('an import that is interrupted while it waits for lines reports its progr
   t.equal(plantsInFile(database).size, 1)
 })
 
-t.test('a folder in place of a file is not left open', withDescriptors, async t => {
-  const folder = t.testdir()
-  await t.rejects(openNdjsonFile(folder), { message: /it is a folder$/ })
-  t.strictSame(openDescriptors(folder), [])
-})
-
 t.test('a file that cannot be read is reported in one line, and no store is created', async t => {
   const folder = testFolder(t)
-  for (const file of [join(folder, 'missing.ndjson'), folder]) {
-    const { code, stdout, stderr } = await run(['import', file], { DATA_DIR: join(folder, 'data') }, { counted: true })
-    t.equal(code, 1)
-    t.equal(stdout, '')
-    t.match(stderr, /^plant-store: .+ cannot be read: .+\n$/)
-  }
+  const { code, stdout, stderr } = await run(['import', join(folder, 'missing.ndjson')], { DATA_DIR: join(folder, 'data') })
+  t.equal(code, 1)
+  t.equal(stdout, '')
+  t.match(stderr, /^plant-store: .+ cannot be read: .+\n$/)
   t.notOk(existsSync(join(folder, 'data')))
 })

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { NewPlant } from '../../src/stores/plant-store.js'
 import { PlantsTable } from '../../src/stores/sqlite/plants-table.js'
-import type { Entry } from '../../src/transfer/sources/plant-source.js'
+import type { Entry, PlantSource } from '../../src/transfer/sources/plant-source.js'
 import { DatabaseSync, openSqlite } from '../support/stores/sqlite-file.js'
 
 /**
@@ -29,9 +29,17 @@ export function manyPlants (count: number, from = 0): NewPlant[] {
   return Array.from({ length: count }, (_, i) => ({ id: BigInt(from + i), name: `plant ${from + i}`, ...(i % 2 === 1 && { tag: 'odd' }) }))
 }
 
-/** Plants as a source reads them. */
-export async function * pagesOf (plants: readonly NewPlant[]): AsyncGenerator<Entry[]> {
-  for (const plant of plants) yield [{ place: `id ${plant.id}`, plant }]
+/** Plants as a source reads them, in pages of a size. */
+export async function * pagesOf (plants: readonly NewPlant[], size = 1): AsyncGenerator<Entry[]> {
+  const entries = plants.map(plant => ({ place: `id ${plant.id}`, plant }))
+  for (let start = 0; start < entries.length; start += size) yield entries.slice(start, start + size)
+}
+
+/** Everything that a source has. */
+export async function entriesOf (source: PlantSource): Promise<Entry[]> {
+  const entries: Entry[] = []
+  for await (const page of source.pages(new AbortController().signal)) entries.push(...page)
+  return entries
 }
 
 /** Writes plants to `plants.db` in a folder, which is created if necessary. */

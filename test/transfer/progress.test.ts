@@ -1,12 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mock } from 'node:test'
 import t from 'tap'
 import { showProgress } from '../../src/transfer/progress.js'
-import { needsProgram } from '../support/process/needs.js'
-import { testFolder } from '../support/process/program.js'
-import { program } from '../support/process/project.js'
-import { fill, manyPlants } from './plants.js'
 
 class Output {
   text = ''
@@ -50,17 +44,4 @@ t.test('to a pipe a line is written every five seconds, and one at the end', asy
   progress.line('id 7: bad')
   progress.end()
   t.equal(output.text, `${`export: ${state()}\n`.repeat(2)}id 7: bad\nexport: ${state()}\n`)
-})
-
-t.test('on a terminal of 60 columns no line wraps', needsProgram('script', 'bsdutils'), async t => {
-  const folder = testFolder(t)
-  fill(folder, manyPlants(2_000))
-  const command = `stty cols 60; '${process.execPath}' '${program}' export plants.ndjson`
-  const child = spawn('script', ['-qec', command, '/dev/null'], { env: { PATH: process.env['PATH'], DATA_DIR: '.' }, cwd: folder })
-  let text = ''
-  child.stdout.setEncoding('utf8').on('data', chunk => { text += chunk })
-  await once(child, 'close')
-  t.match(text, /export: 100 %, 2,000 plants/)
-  const drawn = text.split(/[\r\n]/).filter(line => line.startsWith('export: ')).map(line => line.replace('\x1b[K', ''))
-  t.strictSame(drawn.filter(line => line.length >= 60), [])
 })

@@ -9,12 +9,22 @@ import { messageOf } from '../../error-message.js'
  */
 export function connectionTo (url: string, storeTimeout: number): MongoClient {
   const driver: typeof import('mongodb') = createRequire(import.meta.url)('mongodb')
-  const chosen = new Set([...url.matchAll(/[?&](\w+)=/g)].map(([, option = '']) => option.toLowerCase()))
+  const fifth = Math.ceil(storeTimeout / 5)
+  const usual: MongoClientOptions = {
+    appName: 'plant-store',
+    // Several attempts fit into a request's timeout. The store retries by itself, and remembers the outcome of each
+    // attempt.
+    serverSelectionTimeoutMS: fifth,
+    connectTimeoutMS: fifth,
+    waitQueueTimeoutMS: fifth,
+    socketTimeoutMS: Math.ceil(storeTimeout / 2),
+    retryWrites: false
+  }
   // The URL takes precedence: in the driver, options would.
-  const usual: MongoClientOptions = Object.fromEntries(Object.entries(driverLimits(storeTimeout))
-    .filter(([option]) => !chosen.has(option.toLowerCase())))
+  const chosen = new Set([...url.matchAll(/[?&](\w+)=/g)].map(([, option = '']) => option.toLowerCase()))
+  const options = Object.fromEntries(Object.entries(usual).filter(([option]) => !chosen.has(option.toLowerCase())))
   try {
-    return new driver.MongoClient(url, { ...usual, monitorCommands: true })
+    return new driver.MongoClient(url, { ...options, monitorCommands: true })
   } catch (error) {
     const message = messageOf(error)
     // The driver's messages may contain the URL, or `user:password` if there is no host behind it.
@@ -34,17 +44,4 @@ export function databaseOf<Database> (
 ): Database {
   const { dbName } = client.options
   return client.db(dbName === 'test' && !namesTest.test(url) ? 'plant_store' : dbName)
-}
-
-function driverLimits (storeTimeout: number): MongoClientOptions {
-  return {
-    appName: 'plant-store',
-    // Several attempts fit into a request's timeout. The store retries by itself, and remembers the outcome of each
-    // attempt.
-    serverSelectionTimeoutMS: Math.ceil(storeTimeout / 5),
-    connectTimeoutMS: Math.ceil(storeTimeout / 5),
-    waitQueueTimeoutMS: Math.ceil(storeTimeout / 5),
-    socketTimeoutMS: Math.ceil(storeTimeout / 2),
-    retryWrites: false
-  }
 }

@@ -27,6 +27,5 @@ export interface MongoDriverClient {
 
 /** The driver's `CommandStartedEvent`. */
 export interface CommandStarted {
-  commandName: string
   command: { comment?: unknown }
 }

@@ -26,7 +26,7 @@ export type MongoPlantStoreOptions =
   }
 
 /**
- * Stores plants in MongoDB (4.4 or later; replica set, sharded cluster or single server), as documents `{ _id: Long,
+ * Stores plants in MongoDB (5.0 or later; replica set, sharded cluster or single server), as documents `{ _id: Long,
  * name, tag? }`, written with `{ w: 'majority', j: true }`: a plant is acknowledged when its write can no longer be
  * rolled back (https://www.mongodb.com/docs/manual/reference/write-concern/).
  *

@@ -1,11 +1,14 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
 import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
 import type { StoreWriter } from '../batching/batched-plant-store.js'
 import { RESPONSE_TIME_MS } from '../batching/expiry.js'
-import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
+import { PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
 import type { CommandStarted, MongoCollection, MongoDriverClient } from './mongo-driver.js'
-import { connectionFault, isSelectionError, isServerError, isWriteConcernError, wasSilent } from './mongo-errors.js'
+import { connectionFault, type DriverError } from './mongo-errors.js'
+import {
+  commandFailure, describe, DUPLICATE_KEY, duplicateOutcome, idOf, writeFailure, type ExistingDocument, type WriteError
+} from './mongo-outcomes.js'
 
 /** A plant in MongoDB. A bigint is written as a BSON int64 (Long). */
 export interface PlantDocument {
@@ -14,34 +17,17 @@ export interface PlantDocument {
   tag?: string
 }
 
-interface WriteError {
-  index: number
-  code: number
-  errmsg: string
-  /** The index of a duplicate key; not every server names it. */
-  keyPattern?: object
-}
-
-interface Duplicate {
-  plant: NewPlant
-  error: WriteError
-}
-
 /** The response to `insert`, https://www.mongodb.com/docs/manual/reference/command/insert/#output */
 interface InsertReply {
   writeErrors?: WriteError[]
   writeConcernError?: { code: number, errmsg: string }
 }
 
-// https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml
-const DUPLICATE_KEY = 11000
-/** Permanent errors: nothing was written, and retrying does not help. */
-const REFUSALS = new Set([13 /* Unauthorized */, 18 /* AuthenticationFailed */, 121])
 /**
- * How responses are decoded, also if the client's own options differ: integers as numbers if they are exact, otherwise
- * as Long. With `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
+ * How commands run, also if the client's own options differ. Integers are decoded as numbers if they are exact,
+ * otherwise as Long: with `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
  */
-export const REPLIES = { raw: false, promoteValues: true, promoteLongs: true, useBigInt64: false } as const
+const OPTIONS = { readPreference: 'primary', raw: false, promoteValues: true, promoteLongs: true, useBigInt64: false } as const
 /** Without a timeout, a ping whose connection closes would keep its place in the pool. */
 const PING_TIMEOUT_MS = 5_000
 
@@ -51,9 +37,9 @@ const PING_TIMEOUT_MS = 5_000
  *
  * - no error for this plant, in a response without a write concern error: stored;
  * - a duplicate key: the existing plant is read with majority read concern, and compared;
- * - a write concern error: open, since the write can still be rolled back;
+ * - a write concern error: unknown, since the write can still be rolled back;
  * - no `insert` of the batch left this process: not stored, unless MongoDB did not respond;
- * - anything else (a lost response, a shard's failure that mongos passes on as a write error): open.
+ * - anything else (a lost response, a shard's failure that mongos passes on as a write error): unknown.
  *
  * It runs the command itself because the driver's `insertMany` does not return the server's response, and measures each
  * document once more than needed.
@@ -64,15 +50,13 @@ export class MongoWriter implements StoreWriter {
   /** Set if the client is the store's own, which the store connects and closes. */
   readonly #ownClient: MongoDriverClient | undefined
   readonly #clock: Clock
-  #isConnected = false
+  #isConnected: boolean
   /** Why the last attempt to connect failed. */
   #connectionError: unknown
   /** Milliseconds: slightly more than the driver's socket timeout, if it has one. */
   readonly #longestTry: number
-  readonly #name = `plant-store ${randomBytes(6).toString('hex')}`
-  #batches = 0
-  /** Comments of the batches in flight whose command was sent; undefined if the client does not monitor commands. */
-  readonly #sent: Set<unknown> | undefined
+  /** Comments of the batches in flight whose command was not sent yet, if the client monitors commands. */
+  readonly #unsent = new Set<unknown>()
 
   constructor (plants: MongoCollection, ownClient?: MongoDriverClient, clock: Clock = systemClock) {
     this.#plants = plants
@@ -80,21 +64,19 @@ export class MongoWriter implements StoreWriter {
     this.#clock = clock
     this.#isConnected = ownClient === undefined
     const { client } = plants.db
-    const { socketTimeoutMS, monitorCommands } = client.options
+    const { socketTimeoutMS } = client.options
     this.#longestTry = socketTimeoutMS > 0 ? socketTimeoutMS * 1.2 : Infinity
-    if (monitorCommands) {
-      this.#sent = new Set()
-      client.on('commandStarted', this.#onCommand)
-    }
+    client.on('commandStarted', this.#onCommand)
   }
 
   /** Resolves if the primary responds. */
   async check (): Promise<void> {
+    const signal = AbortSignal.timeout(PING_TIMEOUT_MS)
     try {
-      await this.#connect()
-      await this.#plants.db.command({ ping: 1 }, { readPreference: 'primary', ...REPLIES, signal: AbortSignal.timeout(PING_TIMEOUT_MS) })
+      await this.#connect(signal)
+      await this.#plants.db.command({ ping: 1 }, { ...OPTIONS, signal })
     } catch (error) {
-      throw new Error(connectionFault(error))
+      throw new Error(connectionFault(error as DriverError))
     }
   }
 
@@ -103,133 +85,89 @@ export class MongoWriter implements StoreWriter {
     await this.#ownClient?.close()
   }
 
-  /**
-   * Connects; the driver does so once for all concurrent callers. It would also connect by itself, but only once: after
-   * a failed first connection, it always throws "Topology is closed".
-   */
-  async #connect (): Promise<void> {
-    try {
-      await this.#ownClient?.connect()
-      this.#isConnected = true
-    } catch (error) {
-      this.#connectionError = error
-      throw error
-    }
-  }
-
-  /** Connects, unless the signal aborts first; it then throws why the last attempt failed. */
-  #connectUntil (signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(this.#connectionError ?? signal.reason), { once: true })
-      this.#connect().then(resolve, reject)
-    })
-  }
-
-  readonly #onCommand = ({ commandName, command }: CommandStarted): void => {
-    if (commandName === 'insert' && String(command.comment).startsWith(this.#name)) this.#sent?.add(command.comment)
-  }
-
   async write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[] | CreateFailure> {
-    const comment = `${this.#name} ${++this.#batches}`
+    const comment = `plant-store ${randomUUID()}`
+    if (this.#plants.db.client.options.monitorCommands) this.#unsent.add(comment)
     // The driver's own timeouts are not enough: a command whose connection closes while it is being written never
     // settles, and keeps its place in the pool. Aborting it frees both.
     const limit = new AbortController()
-    const timer = this.#clock.setTimeout(
-      () => limit.abort(new Error('no response in time')),
-      Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_TIME_MS)
-    )
+    const { signal } = limit
+    const timeout = Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_TIME_MS)
+    const timer = this.#clock.setTimeout(() => limit.abort(new Error('no response in time')), timeout)
     try {
-      if (!this.#isConnected) await this.#connectUntil(limit.signal)
+      await this.#connect(signal)
       const reply: InsertReply = await this.#plants.db.command({
         insert: this.#plants.collectionName,
         documents: plants.map(documentOf),
         ordered: false,
         writeConcern: { w: 'majority', j: true },
         comment
-      }, { readPreference: 'primary', ...REPLIES, signal: limit.signal })
-      return await this.#judge(plants, reply, limit.signal)
+      }, { ...OPTIONS, signal })
+      return await this.#judge(plants, reply, signal)
     } catch (error) {
       // The driver throws a response with a write concern error; the error contains the result of each plant.
-      if (isWriteConcernError(error)) return await this.#judge(plants, error.result, limit.signal)
-      return this.#failure(error, comment)
+      const { name, result } = error as DriverError
+      if (name === 'MongoWriteConcernError' && result !== undefined) return await this.#judge(plants, result, signal)
+      return commandFailure(error as DriverError, this.#unsent.has(comment))
     } finally {
       timer.clear()
-      this.#sent?.delete(comment)
+      this.#unsent.delete(comment)
     }
-  }
-
-  async #judge (
-    plants: readonly NewPlant[], { writeErrors, writeConcernError }: InsertReply, signal: AbortSignal
-  ): Promise<readonly WriteResult[]> {
-    if (writeErrors === undefined && writeConcernError === undefined) return plants.map(() => 'stored')
-    const open = writeConcernError && new PlantOutcomeUnknown(`MongoDB: write concern error ${describe(writeConcernError)}`)
-    const results: WriteResult[] = plants.map(() => open ?? 'stored')
-    const duplicates = new Map<number, Duplicate>()
-    for (const error of writeErrors ?? []) {
-      const plant = plants[error.index]
-      if (plant !== undefined && error.code === DUPLICATE_KEY) duplicates.set(error.index, { plant, error })
-      else results[error.index] = failureOf(error)
-    }
-    if (duplicates.size > 0) await this.#compare(duplicates, results, signal)
-    return results
   }
 
   /**
-   * Compares existing plants with those that have the same id. A plant that the majority does not have yet may be
-   * rolled back: its outcome is open.
+   * Connects the store's own client: the driver would do so by itself, but only once, and after a failure always throw
+   * "Topology is closed". It connects once for all concurrent callers. If the signal aborts first, this throws why the
+   * last attempt failed.
    */
+  async #connect (signal: AbortSignal): Promise<void> {
+    if (this.#isConnected) return
+    await new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(this.#connectionError ?? signal.reason), { once: true })
+      this.#ownClient?.connect().then(resolve, (error: unknown) => {
+        this.#connectionError = error
+        reject(error)
+      })
+    })
+    this.#isConnected = true
+  }
+
+  readonly #onCommand = ({ command }: CommandStarted): void => {
+    this.#unsent.delete(command.comment)
+  }
+
+  async #judge (
+    plants: readonly NewPlant[], { writeErrors = [], writeConcernError }: InsertReply, signal: AbortSignal
+  ): Promise<readonly WriteResult[]> {
+    const unknown = writeConcernError && new PlantOutcomeUnknown(`MongoDB: write concern error ${describe(writeConcernError)}`)
+    const results: WriteResult[] = plants.map(() => unknown ?? 'stored')
+    for (const error of writeErrors) results[error.index] = writeFailure(error)
+    const duplicates = writeErrors.filter(({ code }) => code === DUPLICATE_KEY)
+    if (duplicates.length > 0) await this.#compare(plants, duplicates, results, signal)
+    return results
+  }
+
+  /** Compares plants whose id exists with those that the majority has under these ids. */
   async #compare (
-    duplicates: ReadonlyMap<number, Duplicate>, results: WriteResult[], signal: AbortSignal
+    plants: readonly NewPlant[], duplicates: readonly WriteError[], results: WriteResult[], signal: AbortSignal
   ): Promise<void> {
-    let found: Map<string, object>
+    const existing = new Map<string, ExistingDocument>()
+    let unread: PlantOutcomeUnknown | undefined
     try {
-      const ids = [...duplicates.values()].map(({ plant }) => plant.id)
-      const documents = await this.#plants.find({ _id: { $in: ids } }, {
-        readPreference: 'primary',
-        readConcern: 'majority',
-        ...REPLIES,
-        signal
-      }).toArray()
-      found = new Map(documents.map(document => [idOf(document), document]))
+      const filter = { _id: { $in: duplicates.map(({ index }) => plants[index]?.id) } }
+      const documents = await this.#plants.find(filter, { ...OPTIONS, readConcern: 'majority', signal }).toArray()
+      for (const document of documents as ExistingDocument[]) existing.set(idOf(document), document)
     } catch (error) {
-      const open = new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${connectionFault(error)}`)
-      for (const index of duplicates.keys()) results[index] = open
-      return
+      unread = new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${connectionFault(error as DriverError)}`)
     }
-    for (const [index, { plant: { id, name, tag }, error: { keyPattern = { _id: 1 } } }] of duplicates) {
-      const document = found.get(String(id))
-      if (document === undefined && !('_id' in keyPattern)) results[index] = new PlantNotStored('MongoDB: another unique index of the collection refuses it', { permanent: true })
-      else if (document === undefined) results[index] = new PlantOutcomeUnknown('MongoDB: a plant with this id exists, but not on the majority yet')
-      else results[index] = Reflect.get(document, 'name') === name && Reflect.get(document, 'tag') === tag ? 'same' : 'taken'
+    for (const { index, keyPattern } of duplicates) {
+      const plant = plants[index]
+      if (plant === undefined) continue
+      results[index] = unread ?? duplicateOutcome(plant, existing.get(String(plant.id)), keyPattern)
     }
   }
-
-  #failure (error: unknown, comment: string): CreateFailure {
-    const reason = connectionFault(error)
-    if (isServerError(error) && REFUSALS.has(Number(error.code))) return new PlantNotStored(reason, { permanent: true })
-    const wasNotSent = this.#sent?.has(comment) === false || isSelectionError(error)
-    const saysNothingWritten = isServerError(error) && error.errorLabels?.includes('NoWritesPerformed') === true
-    const isNotStored = saysNothingWritten || (wasNotSent && !wasSilent(error))
-    return new (isNotStored ? PlantNotStored : PlantOutcomeUnknown)(reason)
-  }
-}
-
-/** The id in decimal digits, also if another program wrote it as a double, which `String` would round. */
-function idOf (document: object): string {
-  const id: unknown = Reflect.get(document, '_id')
-  return String(Number.isInteger(id) ? BigInt(Number(id)) : id)
 }
 
 function documentOf ({ id, name, tag }: NewPlant): PlantDocument {
   return tag === undefined ? { _id: id, name } : { _id: id, name, tag }
-}
-
-function failureOf (error: WriteError): CreateFailure {
-  const reason = `MongoDB: write error ${describe(error)}`
-  return REFUSALS.has(error.code) ? new PlantNotStored(reason, { permanent: true }) : new PlantOutcomeUnknown(reason)
-}
-
-function describe ({ code, errmsg }: { code: number, errmsg: string }): string {
-  // The message of a duplicate key or of a validator contains the plant, which must not be logged.
-  return REFUSALS.has(code) ? String(code) : `${code} (${errmsg})`
 }

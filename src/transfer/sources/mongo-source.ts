@@ -1,9 +1,8 @@
 import { BSON, type CollectionOptions, type Document } from 'mongodb'
 import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
-import { connectionFault } from '../../stores/mongo/mongo-errors.js'
+import { connectionFault, type DriverError } from '../../stores/mongo/mongo-errors.js'
 import type { NewPlant } from '../../stores/plant-store.js'
-import { TransferFault } from '../transfer-fault.js'
-import type { Entry, PlantSource } from './plant-source.js'
+import { TransferFault, type Entry, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
 /** Milliseconds from which the driver's timeouts follow: long enough for an election. */
@@ -20,11 +19,6 @@ const OPTIONS: CollectionOptions = {
   enableUtf8Validation: true
 }
 
-/** A plant's document, as far as queries name its fields. */
-interface PlantDocument {
-  _id: bigint | number
-}
-
 /**
  * The plants of a MongoDB in the order of their ids, as the majority has them. Reading stops at the highest id of the
  * start, since a service could create plants faster than they are copied.
@@ -33,8 +27,8 @@ interface PlantDocument {
  */
 export async function mongoSource (url: string): Promise<PlantSource> {
   const client = connectionTo(url, READ_TIMEOUT)
-  const documents = databaseOf(client, url).collection<PlantDocument>('plants', OPTIONS)
-  const rethrow = (error: unknown): never => { throw new TransferFault(connectionFault(error)) }
+  const documents = databaseOf(client, url).collection<{ _id: bigint | number }>('plants', OPTIONS)
+  const rethrow = (error: DriverError): never => { throw new TransferFault(connectionFault(error)) }
   const size = await documents.estimatedDocumentCount().catch(rethrow)
   const last = { sort: { _id: -1 }, projection: { _id: 1 } } as const
   const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last).catch(rethrow)
@@ -46,7 +40,7 @@ export async function mongoSource (url: string): Promise<PlantSource> {
       try {
         for await (const document of documents.find(upToHighest, { signal }).sort({ _id: 1 })) yield [entryOf(document)]
       } catch (error) {
-        rethrow(error)
+        rethrow(error as DriverError)
       } finally {
         await client.close()
       }

@@ -4,13 +4,14 @@ import { parseBody } from '../../http/body/json-body.js'
 import { ApiError } from '../../http/error-codes.js'
 import { validatePlant } from '../../http/schemas/validation.js'
 import type { NewPlant } from '../../stores/plant-store.js'
-import { unreadable } from '../transfer-fault.js'
-import type { Entry, PlantSource } from './plant-source.js'
+import { unreadable, type Entry, type PlantSource } from './plant-source.js'
 
 /** In bytes: more than the largest MongoDB document takes with every character escaped. */
 const MAX_LINE_BYTES = 2 ** 27
 const CHUNK_BYTES = 2 ** 16
 const NEWLINE = 0x0a
+/** JSON's white space, in a line. */
+const BLANKS = [0x20, 0x09, 0x0d]
 
 /** @throws {TransferFault} if the file cannot be opened */
 export async function openNdjsonFile (path: string): Promise<PlantSource> {
@@ -18,48 +19,39 @@ export async function openNdjsonFile (path: string): Promise<PlantSource> {
     const stats = await stat(path)
     if (stats.isDirectory()) throw new Error('it is a folder')
     const stream = (await open(path)).createReadStream({ highWaterMark: CHUNK_BYTES })
-    return ndjsonSource(stream, path, stats.isFile() ? stats.size : undefined)
+    return ndjsonSource(stream, path, () => stats.isFile() ? stream.bytesRead / stats.size : NaN)
   } catch (error) {
     throw unreadable(path, error)
   }
 }
 
-/** Plants in NDJSON, one per line, from a stream of this many bytes; blank lines are skipped. */
-export function ndjsonSource (input: Readable, name: string, size = NaN): PlantSource {
-  let bytesRead = 0
+/** Plants in NDJSON, one per line; blank lines are skipped. */
+export function ndjsonSource (input: Readable, name: string, part = () => NaN): PlantSource {
   let number = 0
 
-  function * entriesOf (lines: Iterable<Buffer | null>): Generator<Entry> {
-    for (const line of lines) {
-      number++
-      if (line === null) yield { place: `line ${number}`, plant: `it is longer than ${MAX_LINE_BYTES} bytes` }
-      else if (!isBlank(line)) yield { place: `line ${number}`, plant: plantOf(line) }
-    }
+  function entryOf (line: Buffer | null): Entry[] {
+    const place = `line ${++number}`
+    if (line === null) return [{ place, plant: `it is longer than ${MAX_LINE_BYTES} bytes` }]
+    return line.every(byte => BLANKS.includes(byte)) ? [] : [{ place, plant: plantOf(line) }]
   }
 
   return {
     async * pages (signal) {
-      addAbortSignal(signal, input)
-      const lines = lineSplitter(MAX_LINE_BYTES)
       try {
-        for await (const chunk of input) {
-          bytesRead += chunk.length
-          yield entriesOf(lines.push(chunk))
-        }
-        yield entriesOf(lines.end())
+        for await (const lines of linesOf(addAbortSignal(signal, input), MAX_LINE_BYTES)) yield lines.flatMap(entryOf)
       } catch (error) {
         throw unreadable(name, error)
       }
     },
-    part: () => bytesRead / size
+    part
   }
 }
 
 /**
- * Splits chunks into lines, and buffers no more than one incomplete line.
+ * Splits chunks into lines, those of each chunk together, and buffers no more than one incomplete line.
  * @param limit the length of the longest line, in bytes: a longer one is null
  */
-export function lineSplitter (limit: number) {
+export async function * linesOf (chunks: AsyncIterable<Buffer>, limit: number): AsyncGenerator<(Buffer | null)[]> {
   let pieces: Buffer[] = []
   let length = 0
 
@@ -70,34 +62,25 @@ export function lineSplitter (limit: number) {
   }
 
   function take (): Buffer | null {
-    const [first = Buffer.alloc(0), ...others] = pieces
-    const line = length > limit ? null : others.length === 0 ? first : Buffer.concat(pieces)
+    const line = length > limit ? null : Buffer.concat(pieces)
     pieces = []
     length = 0
     return line
   }
 
-  return {
-    /** Returns the lines that this chunk completes. */
-    * push (chunk: Buffer): Generator<Buffer | null> {
-      let start = 0
-      for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-        add(chunk.subarray(start, end))
-        yield take()
-        start = end + 1
-      }
-      if (start < chunk.length) add(chunk.subarray(start))
-    },
-    /** Returns the last line, if it has no trailing newline. */
-    * end (): Generator<Buffer | null> {
-      if (length > 0) yield take()
+  for await (const chunk of chunks) {
+    const lines = []
+    let start = 0
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      add(chunk.subarray(start, end))
+      lines.push(take())
+      start = end + 1
     }
+    add(chunk.subarray(start))
+    yield lines
   }
-}
-
-/** Whether a line consists of JSON's white space only. */
-function isBlank (line: Buffer): boolean {
-  return line.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)
+  // The last line, if it has no trailing newline.
+  if (length > 0) yield [take()]
 }
 
 /** Parses a line as `POST /plants` parses its body; returns the plant, or why it is not a plant. */

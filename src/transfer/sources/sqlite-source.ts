@@ -3,8 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import type { NewPlant } from '../../stores/plant-store.js'
 import { sqliteBinding } from '../../stores/sqlite/database.js'
-import { TransferFault, unreadable } from '../transfer-fault.js'
-import type { PlantSource } from './plant-source.js'
+import { TransferFault, unreadable, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
 /** Rows are read until they have about this many bytes together. */

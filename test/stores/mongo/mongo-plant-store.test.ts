@@ -1,10 +1,243 @@
-import t from 'tap'
+import { execFileSync } from 'node:child_process'
+import { EventEmitter } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Long, MongoClient, type Document } from 'mongodb'
+import t, { type Test } from 'tap'
+import { connectionTo } from '../../../src/stores/mongo/mongo-connection.js'
+import type { MongoCollection } from '../../../src/stores/mongo/mongo-driver.js'
+import { mongoPlantStore, type MongoPlantStoreOptions } from '../../../src/stores/mongo/mongo-plant-store.js'
+import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
+import { PlantNotStored, PlantOutcomeUnknown, type NewPlant, type PlantStore } from '../../../src/stores/plant-store.js'
+import { closedPort } from '../../support/process/lasting-port.js'
 import { needs } from '../../support/process/needs.js'
+import {
+  closeAfterStoring, closeBeforeStoring, closeWithinReply, hang, stepDown, writeConcernError
+} from '../../support/scripted-mongodb/cues.js'
+import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 import { mongodb } from '../../support/stores/mongodb-for-tests.js'
-import { mongoPlace, scriptedPlace } from '../../support/stores/places.js'
-import { storeContract } from '../../support/stores/store-contract.js'
+import { mongoPlace, scriptedPlace, storeContract } from '../../support/stores/places.js'
+
+const soon = (ms = 10_000) => performance.now() + ms
+const FICUS: NewPlant = { id: 1n, name: 'Ficus', tag: 'evergreen' }
+
+async function setUp (t: Test) {
+  const mongo = await ScriptedMongo.start(t)
+  const store = mongoPlantStore({ url: mongo.url }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  await store.open()
+  return { mongo, store }
+}
+
+async function connectClient (t: Test, mongo: ScriptedMongo, options = {}): Promise<MongoClient> {
+  const client = new MongoClient(mongo.url, options)
+  t.teardown(() => client.close())
+  return await client.connect()
+}
+
+async function failure (store: Pick<PlantStore, 'create'>, ms = 1_500, plant = FICUS): Promise<Error> {
+  return await store.create(plant, soon(ms)).then(outcome => new Error(`resolved: ${outcome}`), (error: Error) => error)
+}
+
+t.jobs = 4
 
 t.test('the MongoDB store fulfills the PlantStore contract on a scripted MongoDB', async t => storeContract(t, scriptedPlace))
 
 const { missing } = await mongodb()
 t.test('the MongoDB store fulfills the PlantStore contract on a real MongoDB', needs(missing), async t => storeContract(t, mongoPlace))
+
+t.test('a plant is written as { _id: Long, name, tag }, with majority write concern and journaling', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = await connectClient(t, mongo, { monitorCommands: true })
+  const commands: Document[] = []
+  client.on('commandStarted', ({ commandName, command }) => { if (/insert|find/.test(commandName)) commands.push(command) })
+  const store = mongoPlantStore({ client })
+  await store.open?.()
+  await Promise.all([store.create(FICUS, soon()), store.create({ id: 2n ** 63n - 1n, name: 'Fern' }, soon())])
+  t.match(commands, [{ insert: 'plants', ordered: false, writeConcern: { w: 'majority', j: true }, $db: 'plant_store' }])
+  t.equal(await store.create(FICUS, soon()), 'same')
+  t.match(commands[2], { find: 'plants', filter: { _id: { $in: [1n] } }, readConcern: { level: 'majority' } }, 'only the plants with the same ids are read')
+
+  const documents = await client.db('plant_store').collection<Document>('plants').find({}, { promoteLongs: false }).sort({ _id: 1 }).toArray()
+  t.strictSame(documents.map(({ _id, ...rest }) => [_id instanceof Long, String(_id), rest]), [
+    [true, '1', { name: FICUS.name, tag: FICUS.tag }], [true, '9223372036854775807', { name: 'Fern' }]
+  ])
+})
+
+t.test('plants go to the given collection, database, client or URL, and a given client stays open', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = await connectClient(t, mongo)
+  const named = await connectClient(t, mongo)
+  const places: [name: string, options: MongoPlantStoreOptions, database: string, collection: string][] = [
+    ['collection', { collection: client.db('garden').collection('greens') }, 'garden', 'greens'],
+    ['db', { db: client.db('forest') }, 'forest', 'plants'],
+    ['db named test', { db: client.db('test') }, 'test', 'plants'],
+    ['client', { client }, 'plant_store', 'plants'],
+    ['url', { url: mongo.urlOf('jungle') }, 'jungle', 'plants'],
+    ['url with the database test', { url: mongo.urlOf('test') }, 'test', 'plants'],
+    ['url that ends with the database test', { url: mongo.urlOf('test').replace(/\?.*/, '') }, 'test', 'plants'],
+    ['url without a database', { url: mongo.url }, 'plant_store', 'plants'],
+    ['url with options', { url: mongo.urlOf('steppe').replace('?', '?serverSelectionTimeoutMS=3000&'), storeTimeout: 5_000 }, 'steppe', 'plants']
+  ]
+  for (const [place, [name, options, database, collection]] of places.entries()) {
+    const store = mongoPlantStore(options)
+    await store.open?.()
+    t.equal(await store.create({ id: BigInt(place + 1), name: database }, soon()), 'stored', name)
+    const plants = named.db(database).collection<Document>(collection)
+    t.equal((await plants.findOne({ _id: Long.fromNumber(place + 1) } as Document))?.name, database, name)
+    await store.close?.()
+  }
+  t.equal((await client.db('admin').command({ ping: 1 })).ok, 1, 'the client is not closed')
+  t.equal(client.listenerCount('commandStarted'), 0, 'and has no listeners of closed stores')
+})
+
+t.test('the driver\'s timeouts are derived from that of the store, unless the URL sets them', async t => {
+  const client = connectionTo('mongodb://127.0.0.1/?connectTimeoutMS=7000&retryWrites=true', 10_000)
+  t.match(client.options, {
+    serverSelectionTimeoutMS: 2_000,
+    connectTimeoutMS: 7_000,
+    waitQueueTimeoutMS: 2_000,
+    socketTimeoutMS: 5_000,
+    retryWrites: true
+  })
+  t.match(connectionTo('mongodb://127.0.0.1', 10_000).options, { connectTimeoutMS: 2_000, retryWrites: false, appName: 'plant-store' })
+})
+
+t.test('only a store with a URL loads the driver', async t => {
+  const entry = new URL('../../../src/index.js', import.meta.url)
+  const script = `
+    const { createRequire } = await import('node:module')
+    const { mongoPlantStore, sqlitePlantStore } = await import(process.argv[1])
+    const { cache } = createRequire(process.argv[2])
+    const isLoaded = () => Object.keys(cache).some(path => /node_modules.(mongodb|bson).lib/.test(path))
+    const client = { options: {}, db: () => db, on () {} }
+    const db = { client, collection: () => ({ collectionName: 'plants', db }) }
+    for (const options of [{ client }, { db }, { collection: db.collection() }]) mongoPlantStore(options)
+    sqlitePlantStore({ path: 'plants.db' })
+    const before = isLoaded()
+    mongoPlantStore({ url: 'mongodb://127.0.0.1/' })
+    console.log(before, isLoaded())`
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', script, entry.href, fileURLToPath(entry)], {
+    encoding: 'utf8', env: { ...process.env, NODE_OPTIONS: '' }
+  })
+  t.equal(output, 'false true\n')
+})
+
+t.test('a write by another store on the same client does not make an outcome unknown', async t => {
+  const client = Object.assign(new EventEmitter(), { options: { socketTimeoutMS: 0, monitorCommands: true } })
+  function writer (command: (command: Document) => Promise<Document>): MongoWriter {
+    return new MongoWriter({ collectionName: 'plants', db: { client, command } } as unknown as MongoCollection)
+  }
+  const failing = writer(async () => {
+    client.emit('commandStarted', { commandName: 'insert', command: sent })
+    throw new Error('it was not sent')
+  })
+  let sent: Document = {}
+  await writer(async command => (sent = command)).write([FICUS], soon())
+  const result = await failing.write([FICUS], soon())
+  t.match(result, { name: PlantNotStored.name, message: /it was not sent/ })
+})
+
+t.test('invalid options throw immediately, with no credentials in the message', async t => {
+  for (const options of [{}, { url: 12 }, { url: undefined }, undefined, null, 'mongodb://user:secret@localhost/']) {
+    t.throws(() => mongoPlantStore(options as unknown as MongoPlantStoreOptions), { name: 'TypeError', message: /^mongoPlantStore: one of the options url, client, db and collection must be given$/ })
+  }
+  for (const url of ['', 'plants', 'http://localhost', 'mongodb://', 'mongodb://user:sec%ret@localhost/', 'mongodb://user:sec:ret@ret@localhost', 'mongodb://user:secret@localhost/?x=@y', 'mongodb://user:secret@localhost/?w=secret&retryWrites=5', 'mongodb://user:sec?ret@localhost', 'mongodb://user:secret@localhost/?compressors=se@cret']) {
+    t.throws(() => mongoPlantStore({ url }), { name: 'TypeError' }, url)
+    t.throws(() => mongoPlantStore({ url }), { message: /^((?!secret|sec[?@%:]|user).)*$/ }, url)
+  }
+})
+
+t.test('the error of an unreachable server has its address and the actual cause, without credentials, and nothing is stored', async t => {
+  const port = await closedPort()
+  const store = mongoPlantStore({ url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 4_000 }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  t.equal(await store.open(), true, 'the server may become reachable later')
+  const error = await failure(store, 3_000)
+  t.type(error, PlantNotStored)
+  t.match(error.message, new RegExp(`^MongoDB is not reachable: .*ECONNREFUSED 127\\.0\\.0\\.1:${port}`))
+  t.notMatch(error.message, /secret|user/)
+  await t.rejects(store.ready(), { message: error.message })
+})
+
+t.test('if no connection is made by the deadline, a plant is not stored, and the outcome comes in time', async t => {
+  const store = mongoPlantStore({ url: `mongodb://127.0.0.1:${await closedPort()}/?serverSelectionTimeoutMS=20000` })
+  t.teardown(() => store.close?.())
+  await store.open?.()
+  const start = performance.now()
+  t.type(await failure(store, 1_500), PlantNotStored)
+  t.ok(performance.now() - start < 15_000)
+})
+
+t.test('a server that starts later is found', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  await mongo.stop()
+  const store = mongoPlantStore({ url: mongo.url, storeTimeout: 1_000 }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  await store.open()
+  await t.rejects(store.ready(), { message: /^MongoDB is not reachable/ })
+  const create = store.create(FICUS, soon())
+  await mongo.start()
+  t.equal(await create, 'stored')
+  await t.resolves(store.ready())
+})
+
+t.test('a plant whose response is lost is retried', async t => {
+  for (const cue of [closeAfterStoring(), closeWithinReply(), closeBeforeStoring()]) {
+    const { mongo, store } = await setUp(t)
+    mongo.on('insert', cue)
+    t.match(await store.create(FICUS, soon()), /^(stored|same)$/)
+    t.equal(mongo.majority().size, 1)
+  }
+})
+
+t.test('a transient write concern error is retried', async t => {
+  const { mongo, store } = await setUp(t)
+  mongo.on('insert', writeConcernError({ code: 91, majority: true }))
+  t.equal(await store.create(FICUS, soon()), 'same')
+  t.equal(mongo.majority().size, 1)
+})
+
+t.test('the client\'s options for decoding responses make no difference', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const allSettings = [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }, { raw: true }]
+  for (const [place, settings] of allSettings.entries()) {
+    const store = mongoPlantStore({ client: await connectClient(t, mongo, settings) })
+    const plant = { id: 2n ** 60n + BigInt(place), name: 'Ficus' }
+    for (const [other, outcome] of [[plant, 'stored'], [plant, 'same'], [{ ...plant, name: 'Fern' }, 'taken']] as const) {
+      t.equal(await store.create(other, soon()), outcome, JSON.stringify(settings))
+    }
+    mongo.on('insert', stepDown())
+    t.equal(await store.create({ id: BigInt(place), name: 'Fern' }, soon()), 'stored', 'the driver reads the topology version in an error')
+    await store.close?.()
+  }
+})
+
+t.test('a plant whose id another program wrote as a double is found', async t => {
+  const { mongo, store } = await setUp(t)
+  const client = await connectClient(t, mongo)
+  const id = 2n ** 62n
+  await client.db('plant_store').collection<{ _id: number, name: string }>('plants').insertOne({ _id: Number(id), name: 'Ficus' })
+  t.equal(await store.create({ id, name: 'Ficus' }, soon()), 'same')
+  t.equal(await store.create({ id, name: 'Fern' }, soon()), 'taken')
+})
+
+t.test('with a server that hangs, a request settles by its deadline', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const store = mongoPlantStore({ url: mongo.url, storeTimeout: 2_000 }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  await store.open()
+  await store.ready()
+  mongo.on('insert', hang(), { times: 100 })
+  const start = performance.now()
+  t.type(await failure(store, 2_500), PlantOutcomeUnknown)
+  t.ok(performance.now() - start < 15_000)
+})
+
+t.test('with a server that hangs, the store is not ready within seconds, even if the client has no timeout', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const store = mongoPlantStore({ client: await connectClient(t, mongo) })
+  await store.ready?.()
+  mongo.on('ping', hang())
+  await t.rejects(Promise.race([store.ready?.(), sleep(20_000, undefined, { ref: false })]), /^MongoDB: /)
+})

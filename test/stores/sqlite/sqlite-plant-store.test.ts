@@ -1,7 +1,6 @@
 import t from 'tap'
 import type { CreateOutcome } from '../../../src/index.js'
-import { sqlitePlace } from '../../support/stores/places.js'
-import { storeContract } from '../../support/stores/store-contract.js'
+import { sqlitePlace, storeContract } from '../../support/stores/places.js'
 
 t.jobs = 2
 t.test('the SQLite store fulfills the PlantStore contract', { jobs: 2 }, async t => storeContract(t, sqlitePlace))

@@ -1,12 +1,14 @@
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { MongoClient } from 'mongodb'
 import type { Test } from 'tap'
+import { plantStoreContract } from '../../../src/stores/contract.js'
 import { mongoPlantStore } from '../../../src/stores/mongo/mongo-plant-store.js'
 import type { PlantStore } from '../../../src/stores/plant-store.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { needs } from '../process/needs.js'
 import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
 import { mongodb } from './mongodb-for-tests.js'
-import { OwnDatabase } from './own-database.js'
 import { plantsInFile } from './sqlite-file.js'
 
 /** Storage for the plants of one test: empty at first, and removed after the test. */
@@ -28,14 +30,24 @@ export async function sqlitePlace (t: Test): Promise<Place> {
   }
 }
 
-/** The test's own database in a real MongoDB. */
+/** The test's own database, with a random name, in a real MongoDB. No other database is modified. */
 export async function mongoPlace (t: Test): Promise<Place & { url: string }> {
   const { url: server, missing } = await mongodb()
   if (server === undefined) throw new Error(missing)
-  const database = new OwnDatabase(server)
-  t.teardown(() => database.drop())
-  const { url } = database
-  return { url, store: () => closedAfter(t, mongoPlantStore({ url })), stored: () => database.plants() }
+  const url = urlOfDatabase(server, `plant_store_test_${randomBytes(6).toString('hex')}`)
+  const client = new MongoClient(url)
+  t.teardown(async () => {
+    await client.db().dropDatabase()
+    await client.close()
+  })
+  return {
+    url,
+    store: () => closedAfter(t, mongoPlantStore({ url })),
+    async stored () {
+      const documents = await client.db().collection('plants').find({}, { useBigInt64: true }).toArray()
+      return new Map(documents.map(({ _id, ...plant }) => [BigInt(String(_id)), plant]))
+    }
+  }
 }
 
 /** The test's own scripted MongoDB, which is always available. */
@@ -56,7 +68,30 @@ export async function onBothStores (t: Test, suite: (t: Test, newPlace: NewPlace
   t.test('on MongoDB', needs(missing), async t => suite(t, mongoPlace))
 }
 
+/** Runs every check of the `PlantStore` contract on one kind of store. */
+export function storeContract (t: Test, newPlace: NewPlace): void {
+  for (const { name, check } of plantStoreContract) {
+    t.test(name, async t => {
+      const skipped = await check(async () => {
+        const { store, stored } = await newPlace(t)
+        return { store: store(), another: store, stored }
+      })
+      t.equal(skipped, undefined, 'nothing was skipped')
+    })
+  }
+}
+
 function closedAfter (t: Test, store: PlantStore): PlantStore {
   t.teardown(async () => { await store.close?.() })
   return store
+}
+
+/** Replaces the database in a URL, and keeps the credentials. */
+function urlOfDatabase (url: string, database: string): string {
+  const [, start = '', credentials = '', hosts = '', path = '', query = ''] =
+    /^(mongodb(?:\+srv)?:\/\/)([^@/]*@)?([^/?]*)\/?([^?]*)\??(.*)$/.exec(url) ?? []
+  const options = new URLSearchParams(query)
+  // Otherwise the user would be looked up in the new database.
+  if (credentials !== '' && !options.has('authSource')) options.set('authSource', path === '' ? 'admin' : path)
+  return `${start}${credentials}${hosts}/${database}?${options}`
 }

@@ -122,6 +122,12 @@ export class ReplicaSet {
     await kill((await this.primary()).process)
   }
 
+  async killSecondary (): Promise<void> {
+    const { port } = await this.primary()
+    const secondary = this.#members.find(member => member.port !== port)
+    if (secondary !== undefined) await kill(secondary.process)
+  }
+
   /** Restarts the members that died, and turns off all fail points. */
   async recover (): Promise<void> {
     for (const member of this.#members) {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { link, lstat, open, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf } from '../../error-message.js'
-import { TransferFault, unwritable } from '../transfer-fault.js'
+import { codeOf } from '../error-message.js'
+import { TransferFault } from './sources/plant-source.js'
 
 /**
  * Creates a file that is either complete and on disk under its name, or absent. It is written under a temporary name in
@@ -21,13 +21,22 @@ export async function createFile (
   try {
     await write(partialPath)
     await sync(partialPath, 'r+')
-    await giveName(partialPath, path)
+    await requireAbsence(path)
+    // Unlike a rename, a link does not replace a file that another process has created since. FAT and some network
+    // file systems have no hard links.
+    await link(partialPath, path).catch(error => codeOf(error) === 'EEXIST' ? rethrow(error) : rename(partialPath, path))
     await sync(folder, 'r')
   } catch (error) {
     rethrow(error)
   } finally {
     await rm(partialPath, { force: true })
   }
+}
+
+/** Turns a failed system call into a TransferFault; returns any other error as it is. */
+export function unwritable (path: string, error: unknown): unknown {
+  const isSystemError = error instanceof Error && 'syscall' in error
+  return isSystemError ? new TransferFault(`${path} cannot be written: ${error.message}`) : error
 }
 
 /** Checks a name before a long copy; throws a TransferFault if it is taken. */
@@ -37,23 +46,7 @@ export async function requireAbsence (path: string): Promise<void> {
   if (found !== undefined) throw new TransferFault(`${path} already exists, and was not changed: choose another name`)
 }
 
-/** A rename would replace a file that another process has created since; a link does not. */
-async function giveName (partialPath: string, path: string): Promise<void> {
-  await requireAbsence(path)
-  try {
-    await link(partialPath, path)
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') throw error
-    // FAT and some network file systems have no hard links.
-    await rename(partialPath, path)
-  }
-}
-
 async function sync (path: string, flags: string): Promise<void> {
   const handle = await open(path, flags)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await handle.sync().finally(() => handle.close())
 }
