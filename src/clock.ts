@@ -1,7 +1,7 @@
-/** A started timer. While it is referenced, it keeps the process alive. */
+/** A started timer. */
 export interface Timer {
-  ref (): unknown
-  unref (): unknown
+  /** Does not keep the process alive any more. */
+  unref (): void
   clear (): void
 }
 
@@ -22,11 +22,25 @@ export function monotonicMs (): number {
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
+/** Not an object of closures: each create request has one. */
+class SystemTimer implements Timer {
+  readonly #timeout: NodeJS.Timeout
+
+  constructor (task: () => void, delay: number) {
+    this.#timeout = setTimeout(task, Math.min(Math.max(delay, 1), LONGEST_TIMER_MS))
+  }
+
+  unref (): void {
+    this.#timeout.unref()
+  }
+
+  clear (): void {
+    clearTimeout(this.#timeout)
+  }
+}
+
 export const systemClock: Clock = {
   now: () => performance.now(),
-  setTimeout (task, delay) {
-    const timer = setTimeout(task, Math.min(Math.max(delay, 1), LONGEST_TIMER_MS))
-    return { ref: () => timer.ref(), unref: () => timer.unref(), clear: () => clearTimeout(timer) }
-  },
+  setTimeout: (task, delay) => new SystemTimer(task, delay),
   setImmediate
 }

@@ -1,7 +1,6 @@
 import type { CreateQueue } from '../create-queue.js'
 import { ApiError } from '../error-codes.js'
 
-const NOTHING = Buffer.alloc(0)
 const SMALLEST_BUFFER = 1_024
 
 /**
@@ -10,7 +9,7 @@ const SMALLEST_BUFFER = 1_024
  */
 export class IncomingBody {
   received = 0
-  #buffer: Buffer = NOTHING
+  #buffer: Buffer | undefined
   /** Bytes of `queue.bytes` that this body accounts for. */
   #held = 0
   readonly #queue: CreateQueue
@@ -24,47 +23,45 @@ export class IncomingBody {
     this.#announced = announced
   }
 
-  /** Whether a chunk is the whole body. Such a body is parsed in this turn of the event loop, so it is not counted. */
-  isWhole (chunk: Buffer): boolean {
-    return this.received === 0 && chunk.length === this.#announced
+  /** Whether all announced bytes have been received. */
+  get isComplete (): boolean {
+    return this.received === this.#announced
   }
 
   /** @returns the refusal, if the body is refused */
   append (chunk: Buffer): ApiError | undefined {
-    const isWhole = this.isWhole(chunk)
     const start = this.received
     const end = this.received += chunk.length
-    if (isWhole) {
+    if (start === 0 && this.isComplete) {
+      // It is parsed in this turn of the event loop, so it is not counted.
       this.#buffer = chunk
       return undefined
     }
     if (end > this.#limit) return new ApiError('bodyTooLarge')
-    if (end > this.#buffer.length) {
-      const grown = Math.max(2 * this.#buffer.length, SMALLEST_BUFFER)
-      const size = Math.max(end, Math.min(grown, this.#limit, this.#announced))
-      const more = size - this.#held
-      const refusal = this.#queue.refusal(more)
+    const { length = 0 } = this.#buffer ?? {}
+    if (end > length) {
+      const size = Math.max(end, Math.min(Math.max(2 * length, SMALLEST_BUFFER), this.#limit, this.#announced))
+      const refusal = this.#queue.refusal(size - length)
       if (refusal !== undefined) return refusal
-      this.#queue.bytes += more
+      this.#queue.bytes += size - length
       this.#held = size
       const larger = Buffer.allocUnsafeSlow(size)
-      larger.set(this.#buffer.subarray(0, start))
+      this.#buffer?.copy(larger, 0, 0, start)
       this.#buffer = larger
     }
-    this.#buffer.set(chunk, start)
+    this.#buffer?.set(chunk, start)
     return undefined
   }
 
   /** What was received; undefined if that is nothing. */
   get content (): Buffer | undefined {
-    if (this.received === 0) return undefined
-    return this.#buffer.length === this.received ? this.#buffer : this.#buffer.subarray(0, this.received)
+    return this.received === 0 ? undefined : this.#buffer?.subarray(0, this.received)
   }
 
   /** Releases the buffer. */
   release (): void {
     this.#queue.bytes -= this.#held
     this.#held = 0
-    this.#buffer = NOTHING
+    this.#buffer = undefined
   }
 }

@@ -3,7 +3,6 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
 import type { FastifyBaseLogger } from 'fastify'
-import { discardInput, isDiscarded, lingerOnClose } from '../../http/body/unread-body.js'
 import { ApiError, type ErrorName } from '../../http/error-codes.js'
 import { errorHeaders } from '../../http/error-handler.js'
 import { ErrorBody, serialize } from '../../http/schemas/serialization.js'
@@ -70,8 +69,8 @@ const connectionErrors: Readonly<Record<string, ErrorName>> = {
 /** Responds in the Error shape to what Node's parser refuses, for which there is no request, only the socket. */
 function refuse (fault: Error & { code?: string }, socket: HttpSocket, options: HttpServerOptions): void {
   const { code = '' } = fault
-  // No response can be sent on a broken connection, nor after the last response of one whose input is discarded.
-  if ((!code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT') || isDiscarded(socket)) {
+  // No response can be sent on a broken connection.
+  if (!code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT') {
     socket.destroy()
     return
   }
@@ -80,8 +79,6 @@ function refuse (fault: Error & { code?: string }, socket: HttpSocket, options: 
 
 /** Responds to the last input of a connection. */
 function endWith (error: ApiError, socket: HttpSocket, options: HttpServerOptions): void {
-  lingerOnClose(socket)
-  discardInput(socket)
   respond(error, socket, options)
 }
 
