@@ -1,7 +1,6 @@
-/** A started timer. */
+/** A started timer, which keeps the process alive unless it is unreferenced. */
 export interface Timer {
-  /** Does not keep the process alive any more. */
-  unref (): void
+  unref (): unknown
   clear (): void
 }
 
@@ -22,25 +21,11 @@ export function monotonicMs (): number {
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Not an object of closures: each create request has one. */
-class SystemTimer implements Timer {
-  readonly #timeout: NodeJS.Timeout
-
-  constructor (task: () => void, delay: number) {
-    this.#timeout = setTimeout(task, Math.min(Math.max(delay, 1), LONGEST_TIMER_MS))
-  }
-
-  unref (): void {
-    this.#timeout.unref()
-  }
-
-  clear (): void {
-    clearTimeout(this.#timeout)
-  }
-}
-
 export const systemClock: Clock = {
   now: () => performance.now(),
-  setTimeout: (task, delay) => new SystemTimer(task, delay),
+  setTimeout (task, delay) {
+    const timer = setTimeout(task, Math.min(Math.max(delay, 1), LONGEST_TIMER_MS))
+    return { unref: () => timer.unref(), clear: () => clearTimeout(timer) }
+  },
   setImmediate
 }

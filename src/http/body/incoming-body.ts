@@ -1,6 +1,7 @@
 import type { CreateQueue } from '../create-queue.js'
 import { ApiError } from '../error-codes.js'
 
+const NOTHING = Buffer.alloc(0)
 const SMALLEST_BUFFER = 1_024
 
 /**
@@ -9,23 +10,18 @@ const SMALLEST_BUFFER = 1_024
  */
 export class IncomingBody {
   received = 0
-  #buffer: Buffer | undefined
+  #buffer: Buffer = NOTHING
   /** Bytes of `queue.bytes` that this body accounts for. */
   #held = 0
-  readonly #queue: CreateQueue
-  readonly #limit: number
-  /** The Content-Length; infinite if it is unknown. */
-  readonly #announced: number
 
-  constructor (queue: CreateQueue, limit: number, announced: number) {
-    this.#queue = queue
-    this.#limit = limit
-    this.#announced = announced
-  }
+  /** @param announced the Content-Length; infinite if it is unknown */
+  constructor (
+    private readonly queue: CreateQueue, private readonly limit: number, private readonly announced: number
+  ) {}
 
   /** Whether all announced bytes have been received. */
   get isComplete (): boolean {
-    return this.received === this.#announced
+    return this.received === this.announced
   }
 
   /** @returns the refusal, if the body is refused */
@@ -37,31 +33,32 @@ export class IncomingBody {
       this.#buffer = chunk
       return undefined
     }
-    if (end > this.#limit) return new ApiError('bodyTooLarge')
-    const { length = 0 } = this.#buffer ?? {}
-    if (end > length) {
-      const size = Math.max(end, Math.min(Math.max(2 * length, SMALLEST_BUFFER), this.#limit, this.#announced))
-      const refusal = this.#queue.refusal(size - length)
+    if (end > this.limit) return new ApiError('bodyTooLarge')
+    if (end > this.#buffer.length) {
+      const grown = Math.max(2 * this.#buffer.length, SMALLEST_BUFFER)
+      const size = Math.max(end, Math.min(grown, this.limit, this.announced))
+      const refusal = this.queue.refusal(size - this.#held)
       if (refusal !== undefined) return refusal
-      this.#queue.bytes += size - length
+      this.queue.bytes += size - this.#held
       this.#held = size
       const larger = Buffer.allocUnsafeSlow(size)
-      this.#buffer?.copy(larger, 0, 0, start)
+      larger.set(this.#buffer.subarray(0, start))
       this.#buffer = larger
     }
-    this.#buffer?.set(chunk, start)
+    this.#buffer.set(chunk, start)
     return undefined
   }
 
   /** What was received; undefined if that is nothing. */
   get content (): Buffer | undefined {
-    return this.received === 0 ? undefined : this.#buffer?.subarray(0, this.received)
+    if (this.received === 0) return undefined
+    return this.#buffer.length === this.received ? this.#buffer : this.#buffer.subarray(0, this.received)
   }
 
   /** Releases the buffer. */
   release (): void {
-    this.#queue.bytes -= this.#held
+    this.queue.bytes -= this.#held
     this.#held = 0
-    this.#buffer = undefined
+    this.#buffer = NOTHING
   }
 }
