@@ -39,14 +39,6 @@ export function createHttpServer (handler: RequestListener, options: HttpServerO
   server.maxHeadersCount = 0
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1); Node would send a 417 without a body.
   server.on('checkExpectation', (request, response) => { server.emit('request', request, response) })
-  // 100 Continue is sent when the body is read, not before a response that does not need the body (RFC 9110, section
-  // 10.1.1).
-  server.on('checkContinue', (request, response) => {
-    request.once('resume', () => { if (!response.headersSent) response.writeContinue() })
-    server.emit('request', request, response)
-  })
-  // Node would close the connection, without responses to the requests before it.
-  server.on('connect', (_request, socket: Socket) => { endWith(new ApiError('pathUnknown'), socket, options) })
   trackConnections(server)
   return server.on('clientError', (fault, socket: Socket) => { refuse(fault, socket, options) })
 }
