@@ -2,19 +2,12 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { CreateQueue } from '../create-queue.js'
 import { ApiError } from '../error-codes.js'
 import { bodyBytes, refusal, type PlantRequest } from '../plant-request.js'
-import { IncomingBody } from './incoming-body.js'
+import { IncomingBody, type Done } from './incoming-body.js'
 import { parseBody } from './parse-body.js'
 
-type Done = (error: Error | null, body?: unknown) => void
-
-/** A body that is being read. It is kept on its stream, so that all requests share the same listeners. */
-interface Reading {
-  readonly body: IncomingBody
-  readonly request: PlantRequest
-  readonly done: Done
-}
-const reading = Symbol('plant-store.reading')
-type BodyStream = IncomingMessage & { [reading]?: Reading | undefined }
+/** The body that is being read from a stream. It is kept on the stream, so that all requests share their listeners. */
+const incoming = Symbol('plant-store.incomingBody')
+type BodyStream = IncomingMessage & { [incoming]?: IncomingBody | undefined }
 
 // RFC 9110, section 8.3.1: case-insensitive, white space before the semicolon. Parameters are ignored: JSON is UTF-8.
 const json = /^application\/json[\t ]*(?:;|$)/i
@@ -39,7 +32,7 @@ export function bodyParser (limit: number, queue: CreateQueue) {
     }
     // A stream of the host may have another length.
     const announced = payload === raw && raw.headers['content-length'] !== undefined ? length : Infinity
-    payload[reading] = { body: new IncomingBody(queue, limit, announced), request, done }
+    payload[incoming] = new IncomingBody(request, done, queue, limit, announced)
     payload.on('data', onData).on('end', onEnd)
     if (payload !== raw) watchStream(payload, raw)
   }
@@ -57,22 +50,22 @@ function refuse (request: PlantRequest, error: Error, done: Done): void {
 }
 
 function onData (this: BodyStream, data: Buffer | string): void {
-  if (this[reading] === undefined) return
-  const { body, request, done } = this[reading]
+  const body = this[incoming]
+  if (body === undefined) return
   const isFirst = body.received === 0
   const error = body.append(typeof data === 'string' ? Buffer.from(data) : data)
   // It closes before its end if the client disconnects.
   if (isFirst && !body.isComplete) this.on('close', () => { endReading(this) })
   if (error === undefined) return
   endReading(this)
-  refuse(request, error, done)
+  refuse(body.request, error, body.done)
 }
 
 function onEnd (this: BodyStream): void {
-  const content = this[reading]?.body.content
-  const ended = endReading(this)
-  if (ended === undefined) return
-  const { body, request, done } = ended
+  const content = this[incoming]?.content
+  const body = endReading(this)
+  if (body === undefined) return
+  const { request, done } = body
   request[bodyBytes] = body.received
   let parsed
   try {
@@ -84,11 +77,11 @@ function onEnd (this: BodyStream): void {
 }
 
 /** Releases the memory of a body; returns undefined if its reading had ended before. */
-function endReading (payload: BodyStream): Reading | undefined {
-  const ended = payload[reading]
-  payload[reading] = undefined
-  ended?.body.release()
-  return ended
+function endReading (payload: BodyStream): IncomingBody | undefined {
+  const body = payload[incoming]
+  payload[incoming] = undefined
+  body?.release()
+  return body
 }
 
 /** Also ends the reading of a stream of the host if it fails, or if the request into which it is piped is aborted. */

@@ -1,5 +1,9 @@
 import type { CreateQueue } from '../create-queue.js'
 import { ApiError } from '../error-codes.js'
+import type { PlantRequest } from '../plant-request.js'
+
+/** Completes the reading, as a content type parser of Fastify does. */
+export type Done = (error: Error | null, body?: unknown) => void
 
 const NOTHING = Buffer.alloc(0)
 const SMALLEST_BUFFER = 1_024
@@ -16,6 +20,7 @@ export class IncomingBody {
 
   /** @param announced the Content-Length; infinite if it is unknown */
   constructor (
+    readonly request: PlantRequest, readonly done: Done,
     private readonly queue: CreateQueue, private readonly limit: number, private readonly announced: number
   ) {}
 
