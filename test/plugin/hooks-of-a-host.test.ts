@@ -127,7 +127,9 @@ t.test('what a hook throws is answered as on the host\'s own routes, by its erro
     for (const hook of ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const) {
       for (const own of [true, false]) {
         const app = host(t)
-        if (own) app.setErrorHandler((error: unknown, _request, reply) => { reply.code(418).send({ host: String(error) }) })
+        if (own) {
+          app.setErrorHandler((error: unknown, _request, reply) => { reply.code(418).send({ host: String(error) }) })
+        }
         app.addHook(hook as 'onRequest', async () => { throw thrown })
         app.post('/own', async () => ({}))
         const store = memoryPlantStore()
