@@ -90,10 +90,10 @@ t.test('a body in many small chunks counts with its bytes only', async t => {
 })
 
 t.test('a body that grows beyond the remaining bytes is 503, and its bytes are released', async t => {
-  const { connect, held } = await serveSlowStore(t)
+  const { connect, held } = await serveSlowStore(t, { QUEUE_BYTES: 3_000 })
   const connection = await connect()
-  const chunk = `190\r\n${'x'.repeat(400)}\r\n`
-  const answer = await connection.write(...HEAD, 'Transfer-Encoding: chunked', '', chunk + chunk + chunk).answer()
+  const chunk = `7d0\r\n${'x'.repeat(2_000)}\r\n`
+  const answer = await connection.write(...HEAD, 'Transfer-Encoding: chunked', '', `${chunk}${chunk}0\r\n\r\n`).answer()
   t.equal(answer.status, 503)
   await held(0)
 })
