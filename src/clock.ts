@@ -1,6 +1,5 @@
-/** A started timer. While it is referenced, it keeps the process alive. */
+/** A started timer, which keeps the process alive unless it is unreferenced. */
 export interface Timer {
-  ref (): unknown
   unref (): unknown
   clear (): void
 }
@@ -21,7 +20,7 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   setTimeout (task, delay) {
     const timer = setTimeout(task, Math.min(Math.max(delay, 1), LONGEST_TIMER_MS))
-    return { ref: () => timer.ref(), unref: () => timer.unref(), clear: () => clearTimeout(timer) }
+    return { unref: () => timer.unref(), clear: () => clearTimeout(timer) }
   },
   setImmediate
 }

@@ -2,15 +2,9 @@ import { channel, type Channel } from 'node:diagnostics_channel'
 import type { CreateOutcome } from './stores/plant-store.js'
 
 /**
- * The diagnostics channels, for `subscribe(name, listener)` of `node:diagnostics_channel`. A channel without
+ * The diagnostics channels, named `plant-store:queue`, `plant-store:create:start` and so on. A channel without
  * subscribers costs nothing. A create request and a batch are each published twice, as one object: on `…:start` when
  * the work starts, and on `…:end`, with the results, when it is complete.
- *
- * | channel | message |
- * |---|---|
- * | `plant-store:queue` | `QueueMessage` |
- * | `plant-store:create:start`, `plant-store:create:end` | `CreateMessage` |
- * | `plant-store:batch:start`, `plant-store:batch:end` | `BatchMessage` |
  */
 export const channels = {
   queue: typed<QueueMessage>('queue'),

@@ -1,14 +1,13 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { channels } from './diagnostics.js'
 import { bearerAuthentication } from './http/authentication.js'
-import { jsonBodyParser } from './http/body/json-body.js'
+import { bodyParser } from './http/body/body-parser.js'
 import { createPlantHandler } from './http/create-plant.js'
 import { CreateQueue } from './http/create-queue.js'
 import { errorHandler } from './http/error-handler.js'
 import { createPlantSchema } from './http/schemas/create-plant-schema.js'
 import { serialize } from './http/schemas/serialization.js'
-import { keepPlant, validatePlant } from './http/schemas/validation.js'
+import { validateBody } from './http/schemas/validation.js'
 import './kept-tick.js'
 import { checkOptions, type PlantStoreOptions } from './options.js'
 
@@ -35,23 +34,20 @@ export const plantStore: FastifyPluginAsync<PlantStoreOptions> = async (app, opt
 
   app.removeAllContentTypeParsers()
   // Also registered by name, since for a catch-all parser Fastify parses the media type again: 3 % of a create request.
-  app.addContentTypeParser(['application/json', '*'], jsonBodyParser(bodyLimit, queue))
+  app.addContentTypeParser(['application/json', '*'], bodyParser(bodyLimit, queue))
   app.setErrorHandler(errorHandler(app.errorHandler))
-  // Validation is set here, after the host's onRoute hooks have run: they may add hooks, as @fastify/rate-limit does,
-  // but not turn it off.
+  // Set after the host's onRoute hooks have run, which may add hooks, as @fastify/rate-limit does, but no compilers.
   app.addHook('onRoute', route => {
-    route.preValidation = [route.preValidation ?? [], keepPlant].flat()
-    route.attachValidation = false
-    route.validatorCompiler = () => validatePlant
-    route.schema = { ...route.schema, body: structuredClone(createPlantSchema.body) }
+    route.preValidation = [route.preValidation ?? [], validateBody].flat()
+    route.validatorCompiler = () => () => true
+    route.serializerCompiler = () => serialize
   })
 
-  app.withTypeProvider<TypeBoxTypeProvider>().route({
+  app.route({
     method: 'POST',
     url: '/plants',
     // A copy, since the host's onRoute hooks may change it. The compilers hold what was compiled from the original.
     schema: structuredClone(createPlantSchema),
-    serializerCompiler: () => serialize,
     onRequest: await bearerAuthentication(app, tokens),
     handler: createPlantHandler(store, queue, storeTimeout)
   })

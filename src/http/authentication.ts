@@ -1,7 +1,7 @@
 import bearerAuth, { type verifyBearerAuthFactory } from '@fastify/bearer-auth'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { BearerTokens } from './bearer-tokens.js'
-import { ApiError } from './error-codes.js'
+import { ApiError, type ErrorName } from './error-codes.js'
 import { repeatedHeader } from './repeated-header.js'
 
 /**
@@ -9,10 +9,6 @@ import { repeatedHeader } from './repeated-header.js'
  * called only for well-formed tokens (`b64token` of RFC 6750).
  */
 export type Tokens = Iterable<string> | ((token: string, request: FastifyRequest) => boolean | Promise<boolean>)
-
-/** The challenge of RFC 6750, section 3. Without credentials it names no error. */
-const challenge = 'Bearer realm="plant-store"'
-const invalidToken = `${challenge}, error="invalid_token", error_description=`
 
 const credentials = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 
@@ -55,20 +51,20 @@ function bearerToken (authorization = ''): string | undefined {
 function refuseRepeated (header: string, reply: FastifyReply): ApiError {
   const message = `There is more than one ${header} header: send one`
   if (header !== 'authorization') return new ApiError('requestMalformed', message)
-  reply.header('www-authenticate', `${invalidToken}"there is more than one Authorization header"`)
-  return new ApiError('credentialsMissing', message)
+  return challenge(reply, 'credentialsMissing', 'there is more than one Authorization header', message)
 }
 
-/** The response to a request that @fastify/bearer-auth refused, with its challenge. */
-function refuseCredentials (
-  error: Error & { code?: string }, authorization: string, reply: FastifyReply
-): ApiError {
+/** The response to a request that @fastify/bearer-auth refused. */
+function refuseCredentials (error: Error & { code?: string }, authorization: string, reply: FastifyReply): ApiError {
   if (error.code?.startsWith('FST_BEARER_AUTH_') !== true) return new ApiError('internal', 'The access token could not be checked; this request did not store the plant', error)
-  if (!/^Bearer(?: |$)/i.test(authorization)) {
-    reply.header('www-authenticate', challenge)
-    return new ApiError('credentialsMissing')
-  }
-  const wellFormed = bearerToken(authorization) !== undefined
-  reply.header('www-authenticate', `${invalidToken}"${wellFormed ? 'the token is not accepted' : 'the token is malformed'}"`)
-  return new ApiError(wellFormed ? 'tokenUnknown' : 'credentialsMissing')
+  if (!/^Bearer(?: |$)/i.test(authorization)) return challenge(reply, 'credentialsMissing')
+  if (bearerToken(authorization) === undefined) return challenge(reply, 'credentialsMissing', 'the token is malformed')
+  return challenge(reply, 'tokenUnknown', 'the token is not accepted')
+}
+
+/** Adds the challenge of RFC 6750, section 3, to a refusal. Without credentials it names no error. */
+function challenge (reply: FastifyReply, kind: ErrorName, description?: string, message?: string): ApiError {
+  const error = description === undefined ? '' : `, error="invalid_token", error_description="${description}"`
+  reply.header('www-authenticate', `Bearer realm="plant-store"${error}`)
+  return new ApiError(kind, message)
 }

@@ -1,5 +1,4 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { leaveBodyUnread } from './body/unread-body.js'
 import { ErrorBody, serializeOnce } from './schemas/serialization.js'
 import { ApiError } from './error-codes.js'
 
@@ -28,8 +27,7 @@ export function sendError (error: ApiError, request: FastifyRequest, reply: Fast
 }
 
 /** Sends a non-2xx response without logging it. */
-export function writeError (error: ApiError, { id, raw }: FastifyRequest, reply: FastifyReply): void {
-  leaveBodyUnread(raw, reply.raw, error.kind !== 'bodyTooLarge')
+export function writeError (error: ApiError, { id }: FastifyRequest, reply: FastifyReply): void {
   reply.serializer(serializeOnce).code(error.statusCode).headers(errorHeaders(error, id)).send(new ErrorBody(error))
 }
 

@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Tokens } from '../http/authentication.js'
-import { endConnection, leaveBodyUnread, refuseUpgrade } from '../http/body/unread-body.js'
 import { ApiError } from '../http/error-codes.js'
 import { sendError } from '../http/error-handler.js'
 import { plantStore } from '../plugin.js'
@@ -87,11 +86,8 @@ function noCompiler (): never {
 
 /** Refuses malformed requests, and create requests while the event loop lags, before any other work. */
 function refusal (request: IncomingMessage, response: ServerResponse, health: Health): ApiError | undefined {
-  if (request.headers.upgrade !== undefined) refuseUpgrade(request, response)
-  // No other method's body is read.
-  if (request.method !== 'POST') leaveBodyUnread(request, response)
   const error = protocolError(request)
-  if (error !== undefined) endConnection(request, response)
+  if (error !== undefined || request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
   if (error !== undefined || !health.overloaded || request.method !== 'POST') return error
   return new ApiError('notStored', 'The service is overloaded; this request did not store the plant: retry later')
 }

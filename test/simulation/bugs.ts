@@ -47,12 +47,9 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['a close after which a retry is still sent', 'timer.clear();\n        this.#later.clear();', ';'],
     ['no pause between attempts', 'return backoff * (0.5 + this.#random() / 2)', 'return 0']
   ],
-  'http/deadlines.js': [
-    ['a dropped deadline: the timer is not started again', 'if (this.#first !== undefined && this.#timer === undefined)', 'if (false)'],
-    ['a dropped deadline: removing one also removes its neighbors', 'previous.next = next', 'previous.next = undefined']
-  ],
   'http/create-plant.js': [
-    ['a deadline removed again after it has passed', 'if (create.expired)\n            return', ''],
+    ['a dropped deadline', '}, storeTimeout);', '}, 2 ** 30);'],
+    ['bytes in the queue that are not released', 'queue.bytes -= bytes', 'undefined'],
     ['queue places that are not released', 'queue.pending--', 'undefined']
   ]
 }

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { bodyBytes } from '../../src/http/body/json-body.js'
 import { createPlantHandler } from '../../src/http/create-plant.js'
 import { CreateQueue } from '../../src/http/create-queue.js'
 import { ApiError } from '../../src/http/error-codes.js'
-import { keepPlant } from '../../src/http/schemas/validation.js'
+import { bodyBytes } from '../../src/http/plant-request.js'
+import { validateBody } from '../../src/http/schemas/validation.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'
 import { PlantNotStored } from '../../src/stores/plant-store.js'
@@ -34,7 +34,7 @@ const RECOVERY_MS = 3_000
 const TIMER_MS = 2
 
 /**
- * Plays a story with the real handler, deadlines, batching and writer on a simulated store, and checks each response
+ * Plays a story with the real handler, batching and writer on a simulated store, and checks each response
  * against the contract.
  * @returns the first contradiction; undefined if there is none
  */
@@ -77,7 +77,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     unanswered++
     const reply = { request: { raw: {} }, serializer: () => reply, header: () => reply }
     const message = { body: { id: BigInt(id), ...fieldsOf(text) }, [bodyBytes]: 100 } as unknown as FastifyRequest
-    keepPlant(message, reply as unknown as FastifyReply, () => {})
+    validateBody(message, reply as unknown as FastifyReply, () => {})
     const answer = (payload: unknown): void => { respond(request, payload) }
     handler(message, reply as unknown as FastifyReply).then(answer, answer)
   }

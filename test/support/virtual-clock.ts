@@ -24,7 +24,6 @@ export class VirtualClock implements Clock {
     const task = { at: this.#now + Math.max(Math.trunc(delay), 1), order: this.#order++, run, isRef: true }
     this.#tasks.push(task)
     return {
-      ref: () => { task.isRef = true },
       unref: () => { task.isRef = false },
       clear: () => { this.#tasks = this.#tasks.filter(other => other !== task) }
     }

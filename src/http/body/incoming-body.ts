@@ -1,5 +1,9 @@
 import type { CreateQueue } from '../create-queue.js'
 import { ApiError } from '../error-codes.js'
+import type { PlantRequest } from '../plant-request.js'
+
+/** Completes the reading, as a content type parser of Fastify does. */
+export type Done = (error: Error | null, body?: unknown) => void
 
 const NOTHING = Buffer.alloc(0)
 const SMALLEST_BUFFER = 1_024
@@ -13,39 +17,34 @@ export class IncomingBody {
   #buffer: Buffer = NOTHING
   /** Bytes of `queue.bytes` that this body accounts for. */
   #held = 0
-  readonly #queue: CreateQueue
-  readonly #limit: number
-  /** The Content-Length; infinite if it is unknown. */
-  readonly #announced: number
 
-  constructor (queue: CreateQueue, limit: number, announced: number) {
-    this.#queue = queue
-    this.#limit = limit
-    this.#announced = announced
-  }
+  /** @param announced the Content-Length; infinite if it is unknown */
+  constructor (
+    readonly request: PlantRequest, readonly done: Done,
+    private readonly queue: CreateQueue, private readonly limit: number, private readonly announced: number
+  ) {}
 
-  /** Whether a chunk is the whole body. Such a body is parsed in this turn of the event loop, so it is not counted. */
-  isWhole (chunk: Buffer): boolean {
-    return this.received === 0 && chunk.length === this.#announced
+  /** Whether all announced bytes have been received. */
+  get isComplete (): boolean {
+    return this.received === this.announced
   }
 
   /** @returns the refusal, if the body is refused */
   append (chunk: Buffer): ApiError | undefined {
-    const isWhole = this.isWhole(chunk)
     const start = this.received
     const end = this.received += chunk.length
-    if (isWhole) {
+    if (start === 0 && this.isComplete) {
+      // It is parsed in this turn of the event loop, so it is not counted.
       this.#buffer = chunk
       return undefined
     }
-    if (end > this.#limit) return new ApiError('bodyTooLarge')
+    if (end > this.limit) return new ApiError('bodyTooLarge')
     if (end > this.#buffer.length) {
       const grown = Math.max(2 * this.#buffer.length, SMALLEST_BUFFER)
-      const size = Math.max(end, Math.min(grown, this.#limit, this.#announced))
-      const more = size - this.#held
-      const refusal = this.#queue.refusal(more)
+      const size = Math.max(end, Math.min(grown, this.limit, this.announced))
+      const refusal = this.queue.refusal(size - this.#held)
       if (refusal !== undefined) return refusal
-      this.#queue.bytes += more
+      this.queue.bytes += size - this.#held
       this.#held = size
       const larger = Buffer.allocUnsafeSlow(size)
       larger.set(this.#buffer.subarray(0, start))
@@ -63,7 +62,7 @@ export class IncomingBody {
 
   /** Releases the buffer. */
   release (): void {
-    this.#queue.bytes -= this.#held
+    this.queue.bytes -= this.#held
     this.#held = 0
     this.#buffer = NOTHING
   }

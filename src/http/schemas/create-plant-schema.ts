@@ -1,5 +1,4 @@
-import type { Static } from '@sinclair/typebox'
-import { Kind, Type, TypeRegistry } from './typebox.js'
+import { Kind, Type, TypeRegistry, type Static } from '@sinclair/typebox'
 
 // JSON Schema has no keyword for an exact 64-bit integer, nor for well-formed Unicode. Both are custom TypeBox kinds,
 // which compile into the validator and appear in OpenAPI as their types on the wire.

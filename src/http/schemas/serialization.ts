@@ -1,12 +1,11 @@
-import { createRequire } from 'node:module'
+import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import type { FastifyReply } from 'fastify'
 import type { ApiError } from '../error-codes.js'
-import type { ErrorWire, NewPlantWire, PlantWire } from './create-plant-schema.js'
+import { ErrorSchema, PlantSchema, type ErrorWire, type NewPlantWire, type PlantWire } from './create-plant-schema.js'
 
-// Compiled from the schemas at build time (compile-serializers.ts).
-const require = createRequire(import.meta.url)
-const stringifyPlant: (plant: PlantWire) => string = require('./plant-serializer.cjs')
-const stringifyError: (error: ErrorWire) => string = require('./error-serializer.cjs')
+const compile = SerializerSelector()()
+const stringifyPlant = compile({ schema: PlantSchema, method: 'POST', url: '/plants', httpStatus: '200' })
+const stringifyError = compile({ schema: ErrorSchema, method: 'POST', url: '/plants', httpStatus: 'default' })
 
 /** The body of a 200. The class distinguishes it from a body that a hook of the host sends. */
 export class PlantBody implements PlantWire {

@@ -1,10 +1,10 @@
-import type { FastifyReply } from 'fastify'
-import { refusal, type ParsedRequest } from '../body/json-body.js'
+import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifySchemaValidationError } from 'fastify'
 import { ApiError } from '../error-codes.js'
+import { refusal, validPlant, type PlantRequest } from '../plant-request.js'
 import { NewPlantSchema, type NewPlantWire } from './create-plant-schema.js'
-import { TypeCompiler } from './typebox.js'
 
-const compiled = TypeCompiler.Compile(NewPlantSchema)
+const validate = TypeBoxValidatorCompiler({ schema: NewPlantSchema, method: 'POST', url: '/plants', httpPart: 'body' })
 
 /** The rule for each field of a NewPlant, as error messages state it. */
 const fieldRules: Readonly<Record<string, string>> = {
@@ -14,11 +14,12 @@ const fieldRules: Readonly<Record<string, string>> = {
 }
 
 /**
- * Validates a parsed body by the compiled `NewPlantSchema`; a Fastify validator.
+ * Validates a parsed body by the `NewPlantSchema`.
  * @returns `{ value }`, or `{ error }` with an `ApiError` that names the field and its rule
  */
 export function validatePlant (body: unknown): { value: NewPlantWire } | { error: ApiError } {
-  return compiled.Check(body) ? { value: body } : { error: invalidPlant(compiled.Errors(body).First()?.path ?? '', body) }
+  const { value, error } = validate(body) as { value: NewPlantWire, error?: FastifySchemaValidationError[] }
+  return error === undefined ? { value } : { error: invalidPlant(error[0]?.instancePath ?? '', body) }
 }
 
 function invalidPlant (path: string, body: unknown): ApiError {
@@ -29,23 +30,18 @@ function invalidPlant (path: string, body: unknown): ApiError {
   return new ApiError('plantInvalid', missing ? `${field} is missing: ${rule}` : rule)
 }
 
-const plant = Symbol('plant-store.plant')
-type ValidatedRequest = ParsedRequest & { [plant]?: NewPlantWire }
-
 /**
- * The last hook before validation. It keeps a copy of the body that is validated, since a later hook may change
- * `request.body`, and reports the refusal of a body that could not be parsed.
+ * The last preValidation hook: refuses a body that is not a plant, and hands a copy of the plant on to the handler.
+ *
+ * It takes the place of Fastify's own validation, which a hook of the host could turn off, and after which the host's
+ * preHandler hooks could change `request.body`.
  */
-export function keepPlant (request: ValidatedRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+export function validateBody (request: PlantRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
   if (request[refusal] !== undefined) return done(request[refusal])
   if (request.body === undefined) return done(new ApiError('bodyMissing'))
-  // Also of null or a number, which the validator refuses.
-  const { id, name, tag }: NewPlantWire = Object(request.body)
-  request[plant] = tag === undefined ? { id, name } : { id, name, tag }
+  const result = validatePlant(request.body)
+  if ('error' in result) return done(result.error)
+  const { id, name, tag } = result.value
+  request[validPlant] = tag === undefined ? { id, name } : { id, name, tag }
   done()
-}
-
-/** The plant of a validated request. */
-export function plantOf (request: ValidatedRequest): NewPlantWire {
-  return request[plant] as NewPlantWire
 }

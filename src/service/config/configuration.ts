@@ -1,6 +1,5 @@
-import type { Static } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { b64token } from '../../http/bearer-tokens.js'
-import { Type } from '../../http/schemas/typebox.js'
 import { limits } from '../../options.js'
 import { isSocketPath } from '../http/unix-socket.js'
 import { ConfigurationError, readEnvironment } from './read-environment.js'

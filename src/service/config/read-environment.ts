@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { codeOf } from '../../error-message.js'
-import { TypeCompiler } from '../../http/schemas/typebox.js'
 
 /** An invalid variable. The message names it, its fault and what is allowed, and never contains a secret. */
 export class ConfigurationError extends Error {}

@@ -1,7 +1,6 @@
 import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
-import { lingerOnClose } from '../../http/body/unread-body.js'
 import type { Configuration } from '../config/configuration.js'
 import { closeConnections, pendingResponses } from './connections.js'
 
@@ -64,12 +63,8 @@ class Gate {
       server.removeAllListeners('request')
       server.on('request', (request, response) => {
         const { socket } = request
-        if (this.#closing.has(socket)) {
-          // It would get no response, so it is not executed (RFC 9112, section 9.6). Its client may send all of it
-          // before it reads the last response.
-          lingerOnClose(socket)
-          return
-        }
+        // It would get no response, so it is not executed (RFC 9112, section 9.6).
+        if (this.#closing.has(socket)) return
         this.#closing.add(socket)
         response.setHeader('connection', 'close')
         this.#lastArrival = performance.now()

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import { messageOf } from '../../error-message.js'
-import { endConnection } from '../../http/body/unread-body.js'
 import { ApiError } from '../../http/error-codes.js'
 import { writeError } from '../../http/error-handler.js'
 import type { PlantStore } from '../../stores/plant-store.js'
@@ -59,7 +58,7 @@ export async function healthRoutes (app: FastifyInstance, { health }: { health: 
 
   app.get('/health/ready', async (request, reply) => {
     // Pipelined. While the first one waits for the store, any number of others would be read, each taking memory.
-    if (reply.raw.socket === null) endConnection(request.raw, reply.raw)
+    if (reply.raw.socket === null) reply.raw.setHeader('connection', 'close')
     const fault = await health.fault()
     if (fault === undefined) return { status: 'ok' }
     writeError(new ApiError('notStored', `Not ready: ${fault}`), request, reply)

@@ -3,7 +3,6 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
 import type { FastifyBaseLogger } from 'fastify'
-import { discardInput, isDiscarded, lingerOnClose } from '../../http/body/unread-body.js'
 import { ApiError, type ErrorName } from '../../http/error-codes.js'
 import { errorHeaders } from '../../http/error-handler.js'
 import { ErrorBody, serialize } from '../../http/schemas/serialization.js'
@@ -40,14 +39,6 @@ export function createHttpServer (handler: RequestListener, options: HttpServerO
   server.maxHeadersCount = 0
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1); Node would send a 417 without a body.
   server.on('checkExpectation', (request, response) => { server.emit('request', request, response) })
-  // 100 Continue is sent when the body is read, not before a response that does not need the body (RFC 9110, section
-  // 10.1.1).
-  server.on('checkContinue', (request, response) => {
-    request.once('resume', () => { if (!response.headersSent) response.writeContinue() })
-    server.emit('request', request, response)
-  })
-  // Node would close the connection, without responses to the requests before it.
-  server.on('connect', (_request, socket: Socket) => { endWith(new ApiError('pathUnknown'), socket, options) })
   trackConnections(server)
   return server.on('clientError', (fault, socket: Socket) => { refuse(fault, socket, options) })
 }
@@ -70,8 +61,8 @@ const connectionErrors: Readonly<Record<string, ErrorName>> = {
 /** Responds in the Error shape to what Node's parser refuses, for which there is no request, only the socket. */
 function refuse (fault: Error & { code?: string }, socket: HttpSocket, options: HttpServerOptions): void {
   const { code = '' } = fault
-  // No response can be sent on a broken connection, nor after the last response of one whose input is discarded.
-  if ((!code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT') || isDiscarded(socket)) {
+  // No response can be sent on a broken connection.
+  if (!code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT') {
     socket.destroy()
     return
   }
@@ -80,8 +71,6 @@ function refuse (fault: Error & { code?: string }, socket: HttpSocket, options: 
 
 /** Responds to the last input of a connection. */
 function endWith (error: ApiError, socket: HttpSocket, options: HttpServerOptions): void {
-  lingerOnClose(socket)
-  discardInput(socket)
   respond(error, socket, options)
 }
 

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { endConnection } from '../../http/body/unread-body.js'
 import { aggregate, type MetricsData } from './process-metrics.js'
 
 /**
@@ -16,7 +15,7 @@ export async function serveMetrics (
     if (path !== '/metrics') return response.writeHead(404).end()
     if (request.method !== 'GET' && request.method !== 'HEAD') return response.writeHead(405, { allow: 'GET, HEAD' }).end()
     // Pipelined. Responses that wait for their turn take memory, without a limit.
-    if (response.socket === null) endConnection(request, response)
+    if (response.socket === null) response.setHeader('connection', 'close')
     try {
       const text = await aggregate(await processes()).metrics()
       response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text)

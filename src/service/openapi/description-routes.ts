@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { FastifyError, FastifyInstance } from 'fastify'
-import { endConnection } from '../../http/body/unread-body.js'
 import { ApiError } from '../../http/error-codes.js'
 
 /** `GET /openapi.json`, the file that the build writes, and with `docs` a page to read and try it at `/docs`. */
@@ -12,12 +11,12 @@ export async function descriptionRoutes (app: FastifyInstance, { docs }: { docs:
 }
 
 async function docsPage (page: FastifyInstance, { description }: { description: string }): Promise<void> {
-  page.addHook('onRequest', async ({ headers, raw }, reply) => {
+  page.addHook('onRequest', async ({ headers }, reply) => {
     // Range may be ignored (RFC 9110, section 14.2), and the table of errors has no 412 and 416.
     for (const name of ['range', 'if-match', 'if-unmodified-since']) Reflect.deleteProperty(headers, name)
     if (reply.raw.socket !== null) return
     // Pipelined. Responses that wait for their turn take an open file, which is not closed if the client disconnects.
-    endConnection(raw, reply.raw)
+    reply.raw.setHeader('connection', 'close')
     await once(reply.raw, 'socket')
   })
   page.setErrorHandler((error: FastifyError) => {

@@ -1,6 +1,6 @@
 import { open, stat } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { parseBody } from '../../http/body/json-body.js'
+import { parseBody } from '../../http/body/parse-body.js'
 import { ApiError } from '../../http/error-codes.js'
 import { validatePlant } from '../../http/schemas/validation.js'
 import type { NewPlant } from '../../stores/plant-store.js'

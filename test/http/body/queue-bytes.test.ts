@@ -1,11 +1,11 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import plantStore, { type CreateMessage } from '../../../src/index.js'
+import plantStore from '../../../src/index.js'
 import type { CreateOutcome, PlantStore } from '../../../src/stores/plant-store.js'
 import { host, tokens } from '../../support/http/hosts.js'
 import { exchange, RawConnection } from '../../support/http/raw-connection.js'
 import { answersError, create, HEAD, serve } from '../../support/http/service.js'
+import { until } from '../../support/until.js'
 
 const TOO_LARGE = /^The pending create requests are too large; this request did not store the plant: retry later$/
 
@@ -21,31 +21,18 @@ function slowStore (): { store: PlantStore, settle: ((outcome: CreateOutcome) =>
 
 async function serveSlowStore (t: Test, configuration = {}) {
   const { store, settle } = slowStore()
-  const { port, create: send } = await serve(t, store, { QUEUE_BYTES: 1_000, ...configuration })
+  const { port, queue, create: send } = await serve(t, store, { QUEUE_BYTES: 1_000, ...configuration })
   const create = async (bytes: number, id = 0) => (await send(plant(bytes, id))).statusCode
-  return { send, settle, port, create, connect: () => RawConnection.open(t, port) }
-}
-
-/** Resolves when the channel reports the expected number of bytes. */
-async function held (
-  t: Test, expected: number, create: (bytes: number) => Promise<number>, message = `${expected} bytes are held`
-): Promise<void> {
-  const seen: number[] = []
-  const end = (message: unknown) => { seen.push((message as CreateMessage).queueBytes) }
-  subscribe('plant-store:create:end', end)
-  for (let tries = 0; tries < 200 && seen.at(-1) !== expected; tries++) {
-    if (tries > 0) await sleep(10)
-    await create(20)
-  }
-  unsubscribe('plant-store:create:end', end)
-  t.equal(seen.at(-1), expected, message)
+  /** Resolves when exactly this number of bytes is held. */
+  const held = (bytes: number) => until(() => queue.bytes === bytes)
+  return { send, settle, port, create, held, connect: () => RawConnection.open(t, port) }
 }
 
 t.test('a create request that would exceed QUEUE_BYTES is 503, 50301, until there is room again', async t => {
-  const { create, send, settle } = await serveSlowStore(t)
+  const { create, held, send, settle } = await serveSlowStore(t)
   t.equal(plant(300, 12).length, 300)
   const pending = [1, 2, 3].map(id => create(300, id))
-  while (settle.length < 3) await sleep(1)
+  await until(() => settle.length === 3)
   const refused = await send(plant(101))
   answersError(t, refused, 50301, TOO_LARGE)
   t.match(refused.headers['retry-after'], /^[1-9]\d*$/)
@@ -56,13 +43,13 @@ t.test('a create request that would exceed QUEUE_BYTES is 503, 50301, until ther
   for (const resolve of settle) resolve('stored')
   await Promise.all(pending)
   t.equal(await create(1_000), 200)
-  await held(t, 0, create)
+  await held(0)
 })
 
 t.test('a create request is refused before its body is read if its Content-Length exceeds the remaining bytes', async t => {
   const { connect, create, settle } = await serveSlowStore(t)
   const pending = create(600, 1)
-  while (settle.length < 1) await sleep(1)
+  await until(() => settle.length === 1)
   const answer = await (await connect()).write(...HEAD, 'Content-Length: 401', '', '').answer()
   t.match(answer, { status: 503, headers: { 'retry-after': /^\d+$/ }, body: TOO_LARGE.source.slice(1, -1) })
   settle[0]?.('stored')
@@ -77,50 +64,50 @@ t.test('announced bytes that have not arrived do not count', async t => {
 })
 
 t.test('bytes received count until the body is complete or the client disconnects', async t => {
-  const { connect, create } = await serveSlowStore(t, { QUEUE_BYTES: 10_000 })
+  const { connect, create, held } = await serveSlowStore(t, { QUEUE_BYTES: 10_000 })
   const body = plant(9_000, 0)
   const [first, second] = [await connect(), await connect()]
   first.write(...HEAD, `Content-Length: ${body.length}`, '', body.slice(0, 6_000))
-  await held(t, 6_000, create)
+  await held(6_000)
   t.equal(await create(4_001), 503)
   second.write(...HEAD, 'Content-Length: 4000', '', body.slice(0, 2_000))
-  await held(t, 8_000, create)
+  await held(8_000)
   second.socket.resetAndDestroy()
-  await held(t, 6_000, create)
+  await held(6_000)
   first.write(body.slice(6_000, 6_001))
-  await held(t, 9_000, create, 'the buffer of a body has doubled, up to the Content-Length')
+  await held(9_000) // The buffer of a body has doubled, up to the Content-Length.
   first.write(body.slice(6_001))
   t.equal((await first.answer()).status, 200)
-  await held(t, 0, create)
+  await held(0)
 })
 
 t.test('a body in many small chunks counts with its bytes only', async t => {
-  const { connect, create } = await serveSlowStore(t, { QUEUE_BYTES: 10_000 })
+  const { connect, held } = await serveSlowStore(t, { QUEUE_BYTES: 10_000 })
   const chunks = [...plant(900, 0)].map(character => `1\r\n${character}\r\n`)
   const answer = await (await connect()).write(...HEAD, 'Transfer-Encoding: chunked', '', `${chunks.join('')}0\r\n\r\n`).answer()
   t.equal(answer.status, 200)
-  await held(t, 0, create)
+  await held(0)
 })
 
 t.test('a body that grows beyond the remaining bytes is 503, and its bytes are released', async t => {
-  const { connect, create } = await serveSlowStore(t)
+  const { connect, held } = await serveSlowStore(t, { QUEUE_BYTES: 3_000 })
   const connection = await connect()
-  const chunk = `190\r\n${'x'.repeat(400)}\r\n`
-  const answer = await connection.write(...HEAD, 'Transfer-Encoding: chunked', '', chunk + chunk + chunk).answer()
+  const chunk = `7d0\r\n${'x'.repeat(2_000)}\r\n`
+  const answer = await connection.write(...HEAD, 'Transfer-Encoding: chunked', '', `${chunk}${chunk}0\r\n\r\n`).answer()
   t.equal(answer.status, 503)
-  await held(t, 0, create)
+  await held(0)
 })
 
 t.test('a body counts until the store settles the request, even after the response', async t => {
-  const { create, settle } = await serveSlowStore(t, { STORE_TIMEOUT: 30 })
+  const { create, held, settle } = await serveSlowStore(t, { STORE_TIMEOUT: 30 })
   t.equal(await create(900, 1), 504)
   t.equal(await create(101), 503)
   settle[0]?.('stored')
-  await held(t, 0, create)
+  await held(0)
 })
 
 t.test('the bytes of a request that is refused for another reason are released', async t => {
-  const { create, send, port } = await serveSlowStore(t, { BODY_LIMIT: 500 })
+  const { held, send, port } = await serveSlowStore(t, { BODY_LIMIT: 500 })
   for (const [body, headers] of [
     ['{'], ['{}'], [''], ['[]'], [plant(501)], [plant(100), { authorization: undefined }], [plant(100), { 'content-type': 'text/plain' }]
   ] as [string, Record<string, undefined>?][]) t.not((await send(body, headers)).statusCode, 200)
@@ -131,7 +118,7 @@ t.test('the bytes of a request that is refused for another reason are released',
   }
   t.match((await inPieces('Transfer-Encoding: chunked', '1\r\n{\r\n', 'zz\r\n')).answers, [{ status: 400 }], 'a broken chunk')
   t.match((await inPieces('Transfer-Encoding: chunked', '1\r\n{\r\n', `1f4\r\n${'x'.repeat(500)}\r\n0\r\n\r\n`)).answers, [{ status: 413 }])
-  await held(t, 0, create)
+  await held(0)
 })
 
 t.test('unknown fields are not kept in memory while the request is pending', async t => {
@@ -141,7 +128,7 @@ t.test('unknown fields are not kept in memory while the request is pending', asy
   for (const hook of ['preHandler', 'onResponse'] as const) app.addHook(hook as 'preHandler', async ({ body }) => { bodies.push(body) })
   await app.register(plantStore, { store, tokens })
   const response = create(app, '/plants', '{"id":7,"name":"x","more":[{},{},{}]}')
-  while (settle.length < 1) await sleep(1)
+  await until(() => settle.length === 1)
   settle[0]?.('stored')
   t.equal((await response).statusCode, 200)
   t.strictSame(bodies, [{ id: 7n, name: 'x', more: [{}, {}, {}] }, { id: 7n, name: 'x' }], 'hooks before the store see them, later ones do not')

@@ -79,18 +79,10 @@ export const hostileRequests: HostileRequest[] = [
   ...acceptedTypes.map(type => ({ name: `Content-Type: ${JSON.stringify(type)}, and an invalid plant`, sent: post({ type: [`Content-Type:${type}`], body: INVALID_PLANT }), answers: [[400, 40003] as const] })),
   { name: 'no Content-Type', sent: post({ type: [] }), answers: [OTHER_MEDIA_TYPE] },
   { name: 'chunks without Content-Type', sent: post({ type: [], length: chunked, body: PLANT_IN_CHUNKS }), answers: [OTHER_MEDIA_TYPE] },
-  { name: 'Content-Type twice', sent: post({ type: ['Content-Type: application/json', 'Content-Type: text/plain'] }), answers: [MALFORMED] },
-  { name: 'Content-Type twice, the same', sent: post({ type: ['Content-Type: application/json', 'content-type: application/json'] }), answers: [MALFORMED] },
-  { name: 'Content-Encoding: gzip', sent: post({ more: ['Content-Encoding: gzip'] }), answers: [OTHER_MEDIA_TYPE] },
-  { name: 'Content-Encoding: identity', sent: post({ more: ['Content-Encoding: identity'] }), answers: [OTHER_MEDIA_TYPE] },
 
   // Headers that must not be repeated.
-  { name: 'Host twice', sent: post({ host: ['Host: a.example', 'Host: b.example'] }), answers: [MALFORMED] },
-  { name: 'Host twice, the same', sent: post({ host: ['Host: a.example', 'host: a.example'] }), answers: [MALFORMED] },
-  { name: 'no Host', sent: post({ host: [] }), answers: [MALFORMED] },
   { name: 'Authorization twice, the valid one first', sent: post({ authorization: [`Authorization: Bearer ${TOKEN}`, 'Authorization: Bearer another-token-than-that'] }), answers: [NO_CREDENTIALS] },
   { name: 'Authorization twice, the valid one last', sent: post({ authorization: ['Authorization: Basic YTpi', `AUTHORIZATION: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
-  { name: 'Authorization twice, the same', sent: post({ authorization: [`Authorization: Bearer ${TOKEN}`, `Authorization: Bearer ${TOKEN}`] }), answers: [NO_CREDENTIALS] },
   { name: 'Content-Length twice, different', sent: post({ length: [`Content-Length: ${PLANT.length}`, 'Content-Length: 1'] }), answers: [MALFORMED], closes: true },
   { name: 'Content-Length twice, the same', sent: post({ length: [`Content-Length: ${PLANT.length}`, `Content-Length: ${PLANT.length}`] }), answers: [MALFORMED], closes: true },
 
@@ -117,7 +109,6 @@ export const hostileRequests: HostileRequest[] = [
   )),
   { name: 'a body over the limit, by its Content-Length', sent: post({ length: ['Content-Length: 1048577'] }), answers: [[413, 41301]] },
   { name: 'a body over the limit, in chunks', sent: post({ length: chunked, body: `${(1_048_577).toString(16)}\r\n${' '.repeat(1_048_577)}\r\n0\r\n\r\n` }), answers: [[413, 41301]] },
-  { name: 'Content-Length: 0', sent: post({ body: '' }), answers: [[400, 40001]] },
   { name: 'neither Content-Length nor Transfer-Encoding', sent: post({ length: [], body: '' }), answers: [[400, 40001]] },
   { name: 'LF only', sent: post().replaceAll('\r\n', '\n'), answers: [MALFORMED], closes: true },
   { name: 'LF only, in one header', sent: post({ more: ['X: y\nTransfer-Encoding: chunked'] }), answers: [MALFORMED], closes: true },
@@ -143,9 +134,7 @@ export const hostileRequests: HostileRequest[] = [
   // Protocols.
   { name: 'not HTTP', sent: 'hello\r\n\r\n', answers: [MALFORMED], closes: true },
   { name: 'a TLS handshake', sent: Buffer.from('160301020001000100', 'hex'), answers: [MALFORMED], closes: true },
-  { name: 'HTTP/0.9', sent: 'POST /plants\r\n\r\n', answers: [MALFORMED], closes: true },
   { name: 'HTTP/2 with prior knowledge', sent: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', answers: [MALFORMED], closes: true },
-  { name: 'HTTP/3.0', sent: post({ line: 'POST /plants HTTP/3.0' }), answers: [MALFORMED], closes: true },
   { name: 'HTTP/1.0', sent: post({ line: 'POST /plants HTTP/1.0', host: [] }), answers: [STORED], closes: true },
   { name: 'HTTP/1.0 with a body and no length', sent: post({ line: 'POST /plants HTTP/1.0', length: [] }), answers: [[400, 40001]], closes: true },
   { name: 'an unknown method', sent: post({ line: 'PLANT /plants HTTP/1.1' }), answers: [MALFORMED], closes: true },
@@ -154,13 +143,10 @@ export const hostileRequests: HostileRequest[] = [
   ...['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'].filter(method => METHODS.includes(method)).map(method => (
     { name: `${method} /plants without credentials`, sent: `${method} /plants HTTP/1.1\r\nHost: a\r\n\r\n`, answers: [OTHER_METHOD] }
   )),
-  { name: 'CONNECT', sent: 'CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n', answers: [UNKNOWN_PATH], closes: true },
-  { name: 'a valid request, then CONNECT', sent: `${post()}CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n${post()}`, answers: [STORED, UNKNOWN_PATH], closes: true },
+  { name: 'CONNECT', sent: 'CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n', answers: [], closes: true },
   { name: 'X-HTTP-Method-Override', sent: post({ line: 'GET /plants HTTP/1.1', more: ['X-HTTP-Method-Override: POST'] }), answers: [OTHER_METHOD] },
   { name: 'Upgrade: h2c', sent: post({ more: ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'] }), answers: [STORED], closes: true },
   { name: 'Upgrade: websocket without credentials', sent: post({ authorization: [], more: ['Connection: Upgrade', 'Upgrade: websocket'] }), answers: [NO_CREDENTIALS], closes: true },
-  { name: 'Expect: 100-continue', sent: [post({ more: ['Expect: 100-continue'], body: PLANT }).slice(0, -PLANT.length), PLANT], answers: [[100, 0], STORED] },
-  { name: 'Expect: 100-continue without credentials', sent: [post({ authorization: [], more: ['Expect: 100-continue'] }).slice(0, -PLANT.length), PLANT], answers: [NO_CREDENTIALS], closes: true },
   { name: 'another Expect', sent: post({ more: ['Expect: 200-ok'] }), answers: [STORED] },
   { name: 'two pipelined requests', sent: post() + post(), answers: [STORED, STORED] },
   { name: 'twenty pipelined requests', sent: post().repeat(20), answers: Array.from({ length: 20 }, () => STORED) },
@@ -194,12 +180,6 @@ export const hostileRequests: HostileRequest[] = [
   ...['', ' ', 'Bearer', 'Bearer ', 'Bearer\t', TOKEN, `Basic ${TOKEN}`, `BearerX ${TOKEN}`, `Bearer${TOKEN}`, `Bearer,${TOKEN}`, `Bearer ${TOKEN} ${TOKEN}`, `Bearer ${TOKEN},`, `Bearer ${TOKEN}, Bearer ${TOKEN}`, `Bearer token=${TOKEN}x y`, `Bearer "${TOKEN}"`, `Bearer ${TOKEN}%20`, `Bearer ${TOKEN}\u00a0`, `"Bearer" ${TOKEN}`, `Digest username="a", Bearer ${TOKEN}`, 'Bearer =', 'Bearer {}', `Bearer ${TOKEN};`, `Bearer:${TOKEN}`].map(value => (
     { name: `Authorization: ${JSON.stringify(value)}`, sent: authorized(value), answers: [NO_CREDENTIALS] }
   )),
-  ...[`Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(0, -1)}`, `Bearer ${TOKEN}=`, `Bearer ${TOKEN.toUpperCase()}`, `Bearer x${TOKEN}`, 'Bearer undefined', 'Bearer null', 'Bearer __proto__', 'Bearer constructor', 'Bearer ..'].map(value => (
-    { name: `Authorization: ${JSON.stringify(value)}`, sent: authorized(value), answers: [UNKNOWN_TOKEN] }
-  )),
-  ...[`bearer ${TOKEN}`, `BEARER ${TOKEN}`, `bEaReR ${TOKEN}`, `Bearer ${TOKEN}  `, `  Bearer ${TOKEN}`].map(value => (
-    { name: `Authorization: ${JSON.stringify(value)}`, sent: authorized(value), answers: [STORED] }
-  )),
   { name: 'no Authorization, and a body that never arrives', sent: post({ authorization: [], length: ['Content-Length: 1000'], body: '' }), answers: [NO_CREDENTIALS] },
   { name: 'an unknown token, and a body that never arrives', sent: post({ authorization: ['Authorization: Bearer an-unknown-token'], length: ['Content-Length: 1000'], body: '' }), answers: [UNKNOWN_TOKEN] },
   { name: 'the token in the query', sent: post({ line: `POST /plants?access_token=${TOKEN} HTTP/1.1`, authorization: [] }), answers: [NO_CREDENTIALS] },
@@ -210,17 +190,6 @@ export const hostileRequests: HostileRequest[] = [
   { name: 'bad credentials and a body that is not JSON', sent: post({ authorization: ['Authorization: Bearer wrong-token'], body: '{' }), answers: [UNKNOWN_TOKEN] },
 
   // Bodies.
-  ...['{"__proto__":{"id":1},"id":1,"name":"x"}', '{"id":1,"name":"x","constructor":{"prototype":{"a":1}}}', '{"id":1,"name":"x","\\u005f_proto__":{}}', '{"id":1,"name":"x","a":{"b":[{"__proto__":1}]}}'].map(body => (
-    { name: body, sent: post({ body }), answers: [[400, 40002] as const] }
-  )),
-  ...['1e999999999', '-1e999999999', '1e-999999999', '9223372036854775808', '-9223372036854775809', '9223372036854775807.5', '1.5', '0.1', '1e19', '1e400', 'true', 'null', '"1"', '[]', '[1]', '{}', '{"$numberLong":"1"}'].map(id => (
-    { name: `the id ${id}`, sent: post({ body: `{"id":${id},"name":"${MARK}"}` }), answers: [[400, 40003] as const] }
-  )),
-  ...['1.0', '1e0', '10e-1', '0.1e1', '1E+0', '1.000000000000000000000000000000000000000'].map(id => (
-    { name: `the id ${id}`, sent: post({ body: `{"id":${id},"name":"${MARK}"}` }), answers: [STORED] }
-  )),
-  { name: 'the last of duplicate keys counts', sent: post({ body: `{"id":"x","name":1,"id":1,"name":"${MARK}"}` }), answers: [STORED] },
-  { name: 'the last of duplicate keys counts, even if it is invalid', sent: post({ body: `{"id":1,"name":"${MARK}","id":1.5}` }), answers: [[400, 40003]] },
   { name: 'operators of MongoDB', sent: post({ body: '{"id":{"$gt":0},"name":{"$ne":null}}' }), answers: [[400, 40003]] },
   { name: 'unknown fields', sent: post({ body: JSON.stringify({ id: 1, name: MARK, _id: 5, $set: { a: 1 }, toString: 1, hasOwnProperty: null, __defineGetter__: [] }) }), answers: [STORED] },
   { name: '50,000 keys', sent: post({ body: `{${Array.from({ length: 50_000 }, (_, i) => `"k${i}":${i}`).join()},"id":1,"name":"${MARK}"}` }), answers: [STORED] },
@@ -234,4 +203,30 @@ export const hostileRequests: HostileRequest[] = [
   { name: 'an exponent of a million digits', sent: post({ body: `{"id":1e${'9'.repeat(1_000_000)},"name":"${MARK}"}` }), answers: [[400, 40003]] },
   { name: 'a million spaces before the id', sent: post({ body: `{"id":${' '.repeat(1_000_000)}1.0,"name":"${MARK}"}` }), answers: [STORED] },
   { name: '100,000 backslashes in a key', sent: post({ body: `{"${'\\\\'.repeat(100_000)}":1,"id":1.0,"name":"${MARK}"}` }), answers: [STORED] }
+]
+
+/** JSON (RFC 8259) that every parser must accept. None of it is a valid plant. */
+export const wellFormed: readonly string[] = [
+  '[]', '{}', ' [] ', '[ ]', '\t\n\r [1]\r\n', 'null', 'true', 'false', '0', '-0', '42', '-1', '"a"', '""', ' "spaces around" ',
+  '[[]   ]', '[""]', '[null, 1, "1", {}]', '[1,null,null,null,2]', '[2] ', '[123e65]', '[0e+1]', '[0e1]', '[ 4]', '[-0.000000000000000000000000000000000000000000000000000000000000000000000000000001]',
+  '[20e1]', '[-0]', '[-123]', '[-1]', '[1E22]', '[1E-2]', '[1E+2]', '[123e45]', '[123.456e78]', '[1e-2]', '[1e+2]', '[123]', '[123.456789]', '[1e400]', '[-1e999]', '[0.1e-400]',
+  '[12345678901234567890123456789012345678901234567890]',
+  '{"asd":"sdf", "dfg":"fgh"}', '{"asd":"sdf"}', '{"a":"b","a":"c"}', '{"a":"b","a":"b"}', '{"":0}', '{"foo\\u0000bar": 42}', '{ "min": -1.0e+28, "max": 1.0e+28 }', '{"a":[]}', '{"title":"\\u041f"}', '{\n"a": "b"\n}', '{"id":1}', '{"name":"x"}', '{"id":{},"name":[]}',
+  '["\\u0060\\u012a\\u12AB"]', '["\\uD801\\udc37"]', '["\\ud83d\\ude39\\ud83d\\udc8d"]', '["\\"\\\\\\/\\b\\f\\n\\r\\t"]', '["\\\\u0000"]', '["\\""]', '["a/*b*/c/*d//e"]', '["\\\\a"]', '["\\\\n"]', '["\\u0012"]', '["\\uFFFF"]', '["asd"]', '[ "asd"]', '["\\uDBFF\\uDFFF"]',
+  '["new\\u00A0line"]', '["\u{10FFFF}"]', '["\uFFFF"]', '["\\u0000"]', '["\\u002c"]', '["π"]', '["\u{1BFFF}"]', '["asd "]', '" "', '["\\uD834\\uDd1e"]', '["\\u0821"]', '["\u2028"]', '["\u2029"]', '["\\u0061\\u30af\\u30EA\\u30b9"]', '["new\\u000Aline"]', '["\x7F"]', '["\\uA66D"]', '["⍂㈴⍂"]', '["\\u200B"]', '["\\u2064"]', '["\\uFDD0"]', '["\\uFFFE"]', '["€𝄞"]', '["aa"]',
+  // A lone surrogate is valid if it is escaped.
+  '["\\uD800"]', '{"\\uDFAA":0}', '["\\uD800\\n"]', '["\\ud800abc"]',
+  '['.repeat(500) + ']'.repeat(500)
+]
+
+/** Text that is not JSON, or bytes that cannot be written as a string. */
+export const malformed: readonly (string | Buffer)[] = [
+  ' ', '\n', '[1 true]', '["": 1]', '[""],', '[,1]', '[1,,2]', '["x",,]', '["x"]]', '["",]', '["x"', '[x', '[3[4]]', '[1:2]', '[,]', '[-]', '[   , ""]', '["a",\n4\n,1,', '[1,]', '[1,,]', '["\x0Ba"\\f]', '[*]', '[1', '[1,\n1\n,1', '[{}', '[fals]', '[nul]', '[tru]', '123\x00',
+  '[++1234]', '[+1]', '[+Inf]', '[-01]', '[-1.0.]', '[-2.]', '[-NaN]', '[.-1]', '[.2e-3]', '[0.1.2]', '[0.3e+]', '[0.3e]', '[0.e1]', '[0E+]', '[0E]', '[0e+]', '[0e]', '[1.0e+]', '[1.0e-]', '[1.0e]', '[1 000.0]', '[1eE2]', '[2.e+3]', '[2.e-3]', '[2.e3]', '[9.e+]', '[Inf]', '[NaN]', '[\uFF11]', '[1+2]', '[0x1]', '[0x42]', '[Infinity]', '[0e+-1]', '[-123.123foo]', '[-Infinity]', '[-foo]', '[- 1]', '[-012]', '[-.123]', '[-1x]', '[1ea]', '[1e1\u{E5}]', '[1.]', '[.123]', '[1.2a-3]', '[1.8011670033376514H-308]', '[012]', '01', '1_000',
+  '["x", truth]', '{[: "x"}\n', '{"x", null}', '{"x"::"b"}', '{🇨🇭}', '{"a":"a" 123}', '{key: \'value\'}', '{"a" b}', '{:"b"}', '{"a" "b"}', '{"a":', '{"a"', '{1:1}', '{9999E9999:1}', '{null:null,null:null}', '{"id":0,,,,,}', '{\'a\':0}', '{"id":0,}', '{"a":"b"}/**/', '{"a":"b"}/**//', '{"a":"b"}//', '{"a":"b"}/', '{"a":"b",,"c":"d"}', '{a: "b"}', '{"a":"a', '{ "foo" : "bar", "a" }', '{"a":"b"}#', '{"id":1,"name":"x"}}', '{"id":01,"name":"x"}', '{"id":+1,"name":"x"}', '{"id":0x1,"name":"x"}',
+  '["\\uD800\\"]', '["\\uD800\\u"]', '["\\uD800\\u1"]', '["\\uD800\\u1x"]', '[é]', '["\\\x00"]', '["\\\\\\"]', '["\\\t"]', '["\\🌀"]', '["\\"]', '["\\u00A"]', '["\\uD834\\uDd"]', '["\\uD800\\uD800\\x"]', '["\\a"]', '["\\uqqqq"]', '[\\u0020"asd"]', '[\\n]', '"', '[\'single quote\']', 'abc', '["\\', '["a\x00a"]', '["new\nline"]', '["\t"]', '"\\UA66D"', '""x', '\u2060', '\uFEFF\uFEFF{}',
+  '<.>', '[<null>]', '[1]x', '[1]]', '["asd]', 'aå', '[True]', '1]', '{"x": true,', '[][]', ']', '<html></html>', '{}}', '{"":', '{', '[', '{"a":/*comment*/"b"}', '{"a": true} "x"', '[\'', '[,', '[{', '["a', '["a"', '{]', '{,', '{[', '{"a', '{\'a\'', '["\\{["\\{["\\{["\\{', '*', '{"a":"b"}#{}', '[\\u000A""]', '[1', '[ false, nul', '[ true, fals', '[ false, tru', '{"asd":"asd"', 'å', '[\u2060]', '[\f]', '[\u00A0]', 'undefined', '[undefined]', '{"id":1n,"name":"x"}',
+  Buffer.from([0xff]), Buffer.from('["\xff"]', 'latin1'), Buffer.from('[1\xe5]', 'latin1'), Buffer.from('["\xe9"]', 'latin1'), Buffer.from('["\xed\xa0\x80"]', 'latin1'), Buffer.from('["\xc0\xaf"]', 'latin1'), Buffer.from('["\xf4\xbf\xbf\xbf"]', 'latin1'), Buffer.from('["\xe0\xff"]', 'latin1'), Buffer.from('["\x81"]', 'latin1'),
+  Buffer.from('\xfe\xff\x00[\x00]', 'latin1'), Buffer.from('[\x00"\x00a\x00"\x00]\x00', 'latin1'), Buffer.from('\xff\xfe[\x00]\x00', 'latin1'),
+  '['.repeat(100_000), '[{"":'.repeat(50_000), '{"a":'.repeat(100_000), '['.repeat(100_000) + ']'.repeat(99_999)
 ]

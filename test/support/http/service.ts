@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
+import { channels, type QueueMessage } from '../../../src/diagnostics.js'
 import type { Tokens } from '../../../src/http/authentication.js'
 import { createApp } from '../../../src/service/app.js'
 import type { Configuration } from '../../../src/service/config/configuration.js'
@@ -19,6 +20,8 @@ export interface Service {
   health: Health
   /** The lines of the log. */
   log: string[]
+  /** The counts of pending requests and bytes. */
+  queue: QueueMessage
   /** Sends `POST /plants` with an accepted token; `headers` override. A string or bytes are sent unchanged. */
   create: (body?: unknown, headers?: Record<string, string | undefined>) => Promise<LightMyRequestResponse>
 }
@@ -30,6 +33,9 @@ export async function buildService (
   const log: string[] = []
   const health = new Health(store)
   await store.open?.()
+  let queue: QueueMessage = { pending: 0, bytes: 0 }
+  const observe = (message: QueueMessage): void => { queue = message }
+  channels.queue.subscribe(observe)
   const app = await createApp({
     configuration,
     store,
@@ -37,11 +43,12 @@ export async function buildService (
     health,
     log: pino({ level: 'trace' }, { write: (line: string) => { log.push(line) } })
   })
+  channels.queue.unsubscribe(observe)
   t.teardown(async () => {
     await app.close()
     await store.close?.()
   })
-  return { app, health, log, create: (body, headers) => create(app, '/plants', body, headers) }
+  return { app, health, log, queue, create: (body, headers) => create(app, '/plants', body, headers) }
 }
 
 /** The service, listening on a free port; its connections are closed after the test. */

@@ -1,10 +1,35 @@
+import { isUtf8 } from 'node:buffer'
+import secureJson from 'secure-json-parse'
+import { messageOf } from '../../error-message.js'
+import { ApiError } from '../error-codes.js'
+
+/**
+ * Parses a JSON body (RFC 8259) without losing anything. Bytes that are not UTF-8 are refused, not replaced; poisoned
+ * keys (`__proto__`, `constructor.prototype`) are refused; an integer `id` becomes a bigint, exact to the last digit.
+ * An `id` that is not an integer is left unchanged, for the validator to refuse.
+ * @throws {ApiError} `bodyNotJson`
+ */
+export function parseBody (bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new ApiError('bodyNotJson', 'The body is not well-formed UTF-8: send JSON in UTF-8')
+
+  const text = bytes.toString()
+  let body
+  try {
+    body = secureJson.parse(text)
+  } catch (error) {
+    throw new ApiError('bodyNotJson', `The body is not acceptable JSON: ${messageOf(error)}`)
+  }
+  if (body !== null && typeof body.id === 'number') body.id = exactId(body.id, text)
+  return body
+}
+
 /**
  * The id of a JSON body as an integer, exact to the last digit, in any spelling: `1.0` and `1e3` are integers.
  * @param id what JSON.parse has read
  * @param json the text that it has read, with an object at its top, of any depth
  * @returns `id` itself if it is not an integer, or has more than 19 digits
  */
-export function exactId (id: number, json: string): bigint | number {
+function exactId (id: number, json: string): bigint | number {
   // JSON.parse reads a safe integer exactly, unless it has a fraction or an exponent. A name can look like one.
   if (Number.isSafeInteger(id) && !/\d[.eE]/.test(json)) return BigInt(id)
   return integerOf(idLiteral(json)) ?? id
