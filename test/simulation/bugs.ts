@@ -25,27 +25,23 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ],
     ['an unknown outcome reported as not stored: a command that was sent counts as not sent', 'const wasNotSent = isUnsent', 'const wasNotSent = true']
   ],
-  'stores/batching/shared-writes.js': [
+  'stores/batching/batch-queue.js': [
     ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.failure instanceof PlantOutcomeUnknown))', 'if (true)'],
-    ['a close that does not wait for writes in flight', 'if (!this.#isIdle)\n            await', 'if (!this.#isIdle) void'],
-    ['a close that gives up pending plants without sending them', 'this.#retries.holdsBack ? this.#queue.splice(0) : []', 'this.#queue.splice(0)'],
-    ['more than one transaction at a time', 'this.#inFlight < this.#writer.maxInFlight', 'this.#inFlight <= this.#writer.maxInFlight']
+    ['a close that does not wait for writes in flight', 'else if (this.#inFlight === 0)', 'else'],
+    ['a close that gives up pending plants without sending them', 'failure !== undefined || this.#probes === 0', 'true'],
+    ['more than one transaction at a time', 'this.#inFlight < this.#writer.maxInFlight', 'this.#inFlight <= this.#writer.maxInFlight'],
+    ['a missing retry', 'again.push(create)', 'undefined'],
+    ['a lost part of a batch that is divided', 'this.#pending.unshift(...again)', 'this.#pending.unshift(...again.slice(1))'],
+    ['a batch that is not divided after it has failed', 'Math.ceil(batch.length / PROBES_AT_ONCE)', 'LARGEST_BATCH'],
+    ['plants that wait for a success without an end', 'create.dueAt = this.#resumeAt', 'create.dueAt = Infinity'],
+    ['a timer that is not started again', 'this.#timer = undefined', 'undefined'],
+    ['a deadline that is not watched', '({ deadline }) => deadline <= late', '() => false'],
+    ['no pause between attempts', '0.5 + random() / 2', '0']
   ],
   'stores/sqlite/sqlite-client.js': [
     ['an uncertain outcome reported as not stored: the thread died', 'outcomeUnknown: this.#lastAnswer === undefined', 'outcomeUnknown: false'],
     ['results of the thread assigned to the wrong plants', 'return answer.outcomes ??', 'return answer.outcomes?.toReversed() ??'],
     ['a tag that is not stored', 'tag = null }) => [id, name, tag]', 'tag = null }) => [id, name, null]']
-  ],
-  'stores/batching/retries.js': [
-    ['a missing retry of plants that failed on their own', 'this.#later.set(timer, creates);', 'undefined'],
-    ['a lost half of a batch after a split', 'this.#suspects.push(creates.slice(half))', 'undefined'],
-    [
-      'suspects that keep waiting after a write has succeeded, without a timer',
-      'this.#ready.push(...this.#suspects.splice(0));',
-      ''
-    ],
-    ['a close after which a retry is still sent', 'timer.clear();\n        this.#later.clear();', ';'],
-    ['no pause between attempts', 'return backoff * (0.5 + this.#random() / 2)', 'return 0']
   ],
   'http/create-plant.js': [
     ['a dropped deadline', '}, storeTimeout);', '}, 2 ** 30);'],

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { bare } from '../support/process/bare.js'
+import { bugs } from './bugs.js'
 
 // In a separate process: tap tracks every promise, which makes them five times as slow.
 const simulation = fileURLToPath(new URL('simulate.js', import.meta.url))
@@ -11,4 +13,8 @@ t.test('in ten thousand stories of a failing store, every response is truthful',
     execFile('env', bare({}, [process.execPath, simulation, '--count', '10000']), (_error, stdout) => resolve(stdout))
   })
   t.match(output, /^10000 stories from seed 1, no contradiction/)
+})
+
+t.test('each bug that the simulation must find still applies to the source', async t => {
+  for (const { name, file, find } of bugs) t.ok(readFileSync(new URL(`../../src/${file}`, import.meta.url), 'utf8').includes(find), name)
 })

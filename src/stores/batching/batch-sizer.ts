@@ -1,17 +1,11 @@
-// All times are milliseconds.
 /** The most plants that a batch holds: larger ones would only take longer, and come close to a driver's time limit. */
 export const LARGEST_BATCH = 1_000
 /** The number of plants beyond which the cost of the batch itself hardly counts. */
 const CHEAP_BATCH = 64
-/** The most batches in flight for each millisecond of distance; see `portion`. */
-const BATCHES_PER_MILLISECOND = 1 / 4
 /** The shortest time is divided by this with each batch, so that an old one is forgotten. */
 const MEMORY = 0.98
-/**
- * Milliseconds in which the peak falls to half. The number of clients shows only when most of them wait at once, which
- * is rare. If it were forgotten in between, batches would stay small, and throughput a sixth lower.
- */
-const PEAK_HALF_LIFE = 250
+/** The peak falls to half in this time: that most clients wait at once, so that their number shows, is rare. */
+const PEAK_HALF_LIFE_MS = 250
 
 /**
  * How large a batch should be, judged by recent load and by how the store responds.
@@ -24,7 +18,7 @@ export class BatchSizer {
   /** The most plants that were pending or in flight at once. */
   #peakOutstanding = 1
   #peakAt = 0
-  /** The shortest time that a batch took: the distance of the store. */
+  /** Milliseconds that the fastest batch took: the distance of the store. */
   #fastest = Infinity
 
   /** The number of plants worth a batch of their own while others are in flight or still arriving. */
@@ -34,20 +28,17 @@ export class BatchSizer {
   }
 
   /**
-   * The size of the parts into which pending plants are divided while more batches may be in flight. Clients that get
-   * their responses together send again together: undivided, a distant store would be idle until all of them have.
+   * The most plants of a batch. Clients that get their responses together send again together: undivided, a distant
+   * store would be idle until all of them have.
+   * @param free how many more batches may be in flight
    */
-  get portion (): number {
-    const batches = this.#fastest * BATCHES_PER_MILLISECOND
-    return this.#fastest === Infinity ? LARGEST_BATCH : Math.max(CHEAP_BATCH, this.#peakOutstanding / batches)
+  limit (pending: number, free: number): number {
+    return Math.min(Math.ceil(Math.max(this.worthSending * 2, pending / free)), LARGEST_BATCH)
   }
 
-  /**
-   * @param outstanding plants that are pending or in flight, including the batch that is being sent
-   * @param now the time, on the clock that measures durations
-   */
+  /** Reports that a batch is sent, and how many plants are pending or in flight. */
   sent (outstanding: number, now: number): void {
-    const left = 0.5 ** ((now - this.#peakAt) / PEAK_HALF_LIFE)
+    const left = 0.5 ** ((now - this.#peakAt) / PEAK_HALF_LIFE_MS)
     this.#peakOutstanding = Math.max(outstanding, this.#peakOutstanding * left)
     this.#peakAt = now
   }

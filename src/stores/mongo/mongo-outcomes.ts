@@ -1,4 +1,4 @@
-import type { CreateFailure, WriteResult } from '../batching/batch-writer.js'
+import type { CreateFailure, WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
 import { connectionFault, wasSilent, type DriverError } from './mongo-errors.js'
 

@@ -22,14 +22,6 @@ t.test('the more distant the store, the smaller the batches, as long as they are
   t.equal(seen(100, 100).worthSending, 50, 'half of the outstanding requests are enough')
 })
 
-t.test('pending plants are split into several batches once the store is known to be distant', async t => {
-  t.equal(new BatchSizer().portion, 1_000, 'the distance is not known yet')
-  t.equal(seen(512, 1).portion, 2_048, 'all of them in one batch')
-  t.equal(seen(512, 4).portion, 512)
-  t.equal(seen(512, 16).portion, 128)
-  t.equal(seen(512, 100).portion, 64, 'no smaller than is efficient')
-})
-
 t.test('the fastest recent batch gives the distance, and is forgotten slowly', async t => {
   const sizer = seen(900, 3)
   sizer.written(50)

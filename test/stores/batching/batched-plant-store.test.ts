@@ -1,34 +1,16 @@
 import t from 'tap'
-import { BatchedPlantStore, type StoreWriter } from '../../../src/stores/batching/batched-plant-store.js'
+import { BatchedPlantStore } from '../../../src/stores/batching/batched-plant-store.js'
 import { PlantNotStored, PlantOutcomeUnknown } from '../../../src/stores/plant-store.js'
-import { FakeWriter, notStored } from '../../support/stores/fake-writer.js'
-import { VirtualClock } from '../../support/virtual-clock.js'
-
-/** A resource whose checks succeed unless `fault` is set. */
-class CheckedWriter extends FakeWriter implements StoreWriter {
-  fault: Error | undefined
-  /** For each check, whether it was thorough. */
-  checks: boolean[] = []
-
-  async check (thoroughly: boolean): Promise<void> {
-    this.checks.push(thoroughly)
-    if (this.fault !== undefined) throw this.fault
-  }
-
-  async close (): Promise<void> {}
-}
+import { batchedStore, notStored } from '../../support/stores/fake-writer.js'
 
 function checkedStore () {
-  const clock = new VirtualClock()
-  const writer = new CheckedWriter(clock, 1)
-  const store = new BatchedPlantStore(writer, clock)
+  const fakes = batchedStore()
+  const { clock, create } = fakes
   return {
-    clock,
-    writer,
-    store,
+    ...fakes,
     /** Creates a plant whose deadline allows one attempt only. */
     async create (id: number): Promise<void> {
-      store.create({ id: BigInt(id), name: 'Ficus' }, clock.now() + 60).catch(() => {})
+      create([id], 60)
       await clock.pass(60)
     }
   }

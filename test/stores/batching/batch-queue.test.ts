@@ -1,10 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t from 'tap'
 import { PlantNotStored } from '../../../src/stores/plant-store.js'
-import { notStored, numbers, sharedWrites } from '../../support/stores/fake-writer.js'
+import { notStored, numbers, batchedStore } from '../../support/stores/fake-writer.js'
 
 t.test('create requests from one turn of the event loop share a write, and each gets its own outcome', async t => {
-  const { writer, outcomes, created, answered } = sharedWrites()
+  const { writer, outcomes, created, answered } = batchedStore()
   await created([1, 2, 3])
   t.strictSame(writer.ids, [[1, 2, 3]])
   await answered(['stored', 'same', 'taken'])
@@ -12,7 +12,7 @@ t.test('create requests from one turn of the event loop share a write, and each 
 })
 
 t.test('with one write at a time, requests that arrive during a write form the next one', async t => {
-  const { writer, outcomes, created, answered } = sharedWrites()
+  const { writer, outcomes, created, answered } = batchedStore()
   await created([1])
   await created([2, 3, 4, 5])
   t.strictSame(writer.ids, [[1]], 'the others wait')
@@ -23,7 +23,7 @@ t.test('with one write at a time, requests that arrive during a write form the n
 })
 
 t.test('all requests of a batch have their outcomes before the next batch is written', async t => {
-  const { writer, outcomes, created, answered } = sharedWrites()
+  const { writer, outcomes, created, answered } = batchedStore()
   await created([1, 2])
   await created([3, 4])
   let known: number[] = []
@@ -37,22 +37,21 @@ t.test('all requests of a batch have their outcomes before the next batch is wri
 })
 
 t.test('while a large batch is in flight, few requests wait, many are sent, and the number of batches in flight is limited', async t => {
-  const { clock, writer, created } = sharedWrites(2)
-  const sizes = () => writer.ids.map(ids => ids.length)
+  const { clock, writer, created } = batchedStore(2)
   await created(numbers(100))
   await created(numbers(20))
-  t.strictSame(sizes(), [100], 'a few wait')
+  t.strictSame(writer.sizes, [100], 'a few wait')
   await created(numbers(30))
-  t.strictSame(sizes(), [100, 50], 'half as many as were outstanding are sent')
+  t.strictSame(writer.sizes, [100, 50], 'half as many as were outstanding are sent')
   await created(numbers(400))
-  t.strictSame(sizes(), [100, 50], 'a third batch has to wait')
+  t.strictSame(writer.sizes, [100, 50], 'a third batch has to wait')
   writer.batches[0]?.answer('stored')
   await clock.turns()
-  t.strictSame(sizes(), [100, 50, 400])
+  t.strictSame(writer.sizes, [100, 50, 400])
 })
 
 t.test('a batch that hangs delays later requests by 0.1 s at most', async t => {
-  const { clock, writer, created } = sharedWrites(16)
+  const { clock, writer, created } = batchedStore(16)
   await created(numbers(100))
   await created([201])
   await clock.pass(99)
@@ -66,7 +65,7 @@ t.test('a batch that hangs delays later requests by 0.1 s at most', async t => {
 })
 
 t.test('a batch that hangs delays later requests no longer while plants that cannot be stored are sent alone', async t => {
-  const { clock, writer, create, created } = sharedWrites(16)
+  const { clock, writer, create, created } = batchedStore(16)
   writer.respond = ids => ids.includes(1) ? notStored() : 'stored'
   await created([1])
   await created([2])
@@ -83,16 +82,16 @@ t.test('a batch that hangs delays later requests no longer while plants that can
 })
 
 t.test('a settled request no longer counts as outstanding', async t => {
-  const { writer, created, answered } = sharedWrites(2)
+  const { writer, created, answered } = batchedStore(2)
   await created(numbers(100))
   await answered('stored')
   await created(numbers(20))
   await created(numbers(60))
-  t.strictSame(writer.ids.map(ids => ids.length), [100, 20, 60])
+  t.strictSame(writer.sizes, [100, 20, 60])
 })
 
 t.test('with nothing in flight, requests are gathered as long as each turn brings more, up to half of the last peak', async t => {
-  const { clock, writer, create, created, answered } = sharedWrites()
+  const { clock, writer, create, created, answered } = batchedStore()
   const turn = () => clock.step()
   await created(numbers(10))
   await answered('stored')
@@ -109,33 +108,38 @@ t.test('with nothing in flight, requests are gathered as long as each turn bring
   create([18])
   turn()
   t.strictSame(writer.ids[2], [14, 15, 16, 17, 18], 'half of the peak is enough')
+  await answered('stored')
+  create([19])
+  turn()
+  t.equal(writer.batches.length, 3, '19 waits again')
 })
 
 t.test('requests to a distant store are split into several batches until no more may be in flight', async t => {
-  const { clock, writer, create, created, answered } = sharedWrites(4)
-  const sizes = () => writer.ids.map(ids => ids.length)
-  create(numbers(400))
-  await clock.pass(20)
-  await answered('stored')
-  await created(numbers(400))
-  t.strictSame(sizes(), [400, 100, 100, 100, 100])
-  await created(numbers(400))
-  await answered('stored')
-  t.strictSame(sizes(), [400, 100, 100, 100, 100, 400], 'the last batch allowed takes all pending plants')
+  for (const [milliseconds, sizes] of [[1, [1, 1, 400]], [20, [1, 1, 128, 128, 128, 416]]] as const) {
+    const { clock, writer, create, created, answered } = batchedStore(4)
+    create([0])
+    await clock.pass(milliseconds)
+    await answered('stored')
+    await created([0])
+    await answered(notStored('fails at once', true))
+    await created(numbers(400))
+    if (milliseconds > 1) await created(numbers(400))
+    t.strictSame(writer.sizes, sizes, 'the last batch allowed takes all pending plants')
+  }
 })
 
 t.test('a store that writes one batch at a time gets all pending plants in one batch, even if it is distant', async t => {
-  const { clock, writer, create, answered } = sharedWrites(1)
+  const { clock, writer, create, answered } = batchedStore(1)
   for (let turn = 0; turn < 2; turn++) {
     create(numbers(400))
     await clock.pass(20)
     await answered('stored')
   }
-  t.strictSame(writer.ids.map(ids => ids.length), [400, 400])
+  t.strictSame(writer.sizes, [400, 400])
 })
 
 t.test('the deadline of a batch is the latest deadline of its plants', async t => {
-  const { clock, writer, create } = sharedWrites()
+  const { clock, writer, create } = batchedStore()
   create([1], 2_000)
   create([2], 4_000)
   create([3], 3_000)
@@ -144,37 +148,28 @@ t.test('the deadline of a batch is the latest deadline of its plants', async t =
   t.strictSame(writer.batches.map(({ deadline }) => deadline - now), [4_000])
 })
 
-t.test('when a batch returns, even a few pending plants are sent', async t => {
-  const { writer, created, answered } = sharedWrites(2)
-  await created([1, 2, 3])
-  await created([4])
-  t.equal(writer.batches.length, 1)
-  await answered('stored')
-  t.strictSame(writer.ids, [[1, 2, 3], [4]])
-})
-
 t.test('a batch has at most 1,000 plants', async t => {
-  const { writer, created } = sharedWrites()
+  const { writer, created } = batchedStore()
   writer.respond = () => 'stored'
   await created(numbers(2_500))
-  t.strictSame(writer.ids.map(ids => ids.length), [1_000, 1_000, 500])
+  t.strictSame(writer.sizes, [1_000, 1_000, 500])
 })
 
 t.test('a batch has at most 4,000,000 characters of names and tags; a longer plant is sent alone', async t => {
-  const { clock, writer, writes, create } = sharedWrites()
+  const { clock, writer, store, create } = batchedStore()
   writer.respond = () => 'stored'
   // Two such plants have exactly that many characters.
   const large = 'x'.repeat(1_999_997)
   const deadline = clock.now() + 1_000
-  for (const id of [1n, 2n, 3n]) writes.create({ id, name: large, tag: 'tag' }, deadline)
+  for (const id of [1n, 2n, 3n]) store.create({ id, name: large, tag: 'tag' }, deadline)
   create([4], 1_000, 'x'.repeat(5_000_000))
-  for (const id of [5n, 6n]) writes.create({ id, name: '', tag: large }, deadline)
+  for (const id of [5n, 6n]) store.create({ id, name: '', tag: large }, deadline)
   await clock.turns()
-  t.strictSame(writer.ids, [[1, 2], [3], [4], [5, 6]])
+  t.strictSame(writer.ids, [[1, 2], [3, 5], [4], [6]])
 })
 
 t.test('a request still pending shortly before its deadline is rejected without being sent', async t => {
-  const { clock, writer, outcomes, create, created, answered } = sharedWrites()
+  const { clock, writer, outcomes, create, created, answered } = batchedStore()
   await created([1])
   create([3], 600)
   create([2], 500)
@@ -194,7 +189,7 @@ t.test('a request still pending shortly before its deadline is rejected without 
 })
 
 t.test('a request past its deadline is not sent', async t => {
-  const { writer, outcomes, create, created } = sharedWrites()
+  const { writer, outcomes, create, created } = batchedStore()
   create([1], -1)
   await created([2])
   t.strictSame(writer.ids, [[2]])
@@ -202,25 +197,25 @@ t.test('a request past its deadline is not sent', async t => {
 })
 
 t.test('an idle store does not keep the process alive', async t => {
-  const { clock, created, answered } = sharedWrites()
+  const { clock, created, answered } = batchedStore()
   await created([1])
   await answered('stored')
   t.equal(clock.timers, 0)
 })
 
 t.test('close resolves immediately if nothing is in flight, and can be called twice', async t => {
-  const { clock, writes } = sharedWrites()
-  await t.resolves(writes.close())
-  await t.resolves(writes.close())
+  const { clock, store } = batchedStore()
+  await t.resolves(store.close())
+  await t.resolves(store.close())
   t.equal(clock.next, undefined, 'no timer is left')
 })
 
 t.test('close waits for pending requests, in flight or not, and later ones are refused', async t => {
-  const { clock, writer, writes, outcomes, create, created, answered } = sharedWrites()
+  const { writer, store, outcomes, create, created, answered } = batchedStore()
   await created([1])
   create([2])
   let closed = false
-  Promise.all([writes.close(), writes.close()]).then(() => { closed = true })
+  Promise.all([store.close(), store.close()]).then(() => { closed = true })
   await created([3])
   t.strictSame([...outcomes.keys()], [3])
   t.match(outcomes.get(3), { name: 'PlantNotStored', message: 'the store is closed' })
@@ -231,13 +226,12 @@ t.test('close waits for pending requests, in flight or not, and later ones are r
   t.equal(outcomes.get(2), 'stored')
   t.ok(closed)
   t.strictSame(writer.ids, [[1], [2]])
-  t.equal(clock.next, undefined)
 })
 
 t.test('a plant that fails during close is not sent again', async t => {
-  const { clock, writer, writes, outcomes, created, answered } = sharedWrites()
+  const { clock, writer, store, outcomes, created, answered } = batchedStore()
   await created([1, 2])
-  const closed = writes.close()
+  const closed = store.close()
   await answered(notStored())
   await closed
   t.match([...outcomes.values()], [{ message: 'away' }, { message: 'away' }])
@@ -245,47 +239,58 @@ t.test('a plant that fails during close is not sent again', async t => {
   t.equal(clock.next, undefined)
 })
 
-t.test('close rejects all requests waiting for a retry', async t => {
-  const { clock, writer, writes, outcomes, create, created, answered } = sharedWrites(1)
-  writer.respond = ids => ids.includes(1) ? notStored('apart') : ids.map(id => id === 2 ? notStored('by itself') : 'stored')
-  create([1])
-  await clock.pass(26)
-  create([2, 3])
-  await clock.pass(26)
+t.test('close rejects all requests waiting for another attempt', async t => {
+  const { clock, writer, store, outcomes, created, answered } = batchedStore()
+  writer.respond = ids => ids.includes(1) ? notStored('together') : ids.map(() => notStored('by itself'))
+  await created([1, 3])
+  await created([2])
   writer.respond = undefined
-  await created([4, 5])
-  await answered(notStored('suspect'))
-  const closed = writes.close()
+  await created([4])
+  const closed = store.close()
   await clock.turns()
-  writer.answer('stored')
+  t.match(Object.fromEntries(outcomes), { 1: { message: 'together' }, 2: { message: 'by itself' }, 3: { message: 'together' } })
+  await answered('stored')
   await closed
-  t.match(Object.fromEntries(outcomes), { 1: { message: 'apart' }, 2: { message: 'by itself' }, 3: 'stored', 4: { message: 'suspect' } })
-  t.equal(outcomes.size, 5)
-  t.equal(clock.next, undefined)
+  t.equal(outcomes.get(4), 'stored')
+  await clock.pass(2_000)
+  t.equal(writer.batches.length, 3)
 })
 
 t.test('close rejects the requests held back while the store is failing', async t => {
-  const { clock, writer, writes, outcomes, created } = sharedWrites()
+  const { clock, writer, store, outcomes, created } = batchedStore()
   writer.respond = () => notStored()
-  await created([1])
-  await created([2])
-  await created([3])
-  t.strictSame(writer.ids, [[1], [2]])
-  await writes.close()
+  for (const id of numbers(6)) await created([id])
+  t.strictSame(writer.ids, [[1], [2], [3], [4], [5]])
+  await store.close()
   await clock.turns()
-  t.match([...outcomes.values()], [PlantNotStored, PlantNotStored, PlantNotStored])
-  t.match(outcomes.get(3), { message: 'the store was closed before it could be sent' })
-  t.strictSame(writer.ids, [[1], [2]])
-  t.equal(clock.next, undefined)
+  t.match([...outcomes.values()], Array(6).fill(PlantNotStored))
+  t.match(outcomes.get(6), { message: 'the store was closed before it could be sent' })
+  t.equal(writer.batches.length, 5)
 })
 
-t.test('close resolves even if all pending requests are past their deadlines', async t => {
-  const { clock, writer, writes, outcomes, create } = sharedWrites()
-  create([1], -1)
-  await t.resolves(writes.close())
-  await clock.turns()
-  t.match(outcomes.get(1), { message: /too busy/ })
-  t.equal(writer.batches.length, 0)
+t.test('close writes all pending plants once, even if each write fails', async t => {
+  const { clock, writer, store, outcomes, create } = batchedStore()
+  create(numbers(8_000))
+  writer.respond = () => notStored()
+  const closed = store.close()
+  await clock.pass(1_000)
+  await closed
+  t.strictSame(writer.sizes, Array(8).fill(1_000))
+  t.equal(outcomes.size, 8_000)
+})
+
+t.test('close resolves even if no pending plant can be written in time', async t => {
+  for (const timeoutMs of [-1, 60]) {
+    const { clock, writer, store, outcomes, create } = batchedStore()
+    create(numbers(8_000), timeoutMs)
+    writer.respond = () => notStored()
+    const closed = store.close()
+    await clock.pass(1_000)
+    await closed
+    t.equal(outcomes.size, 8_000)
+    t.match(outcomes.get(8_000), { message: /too busy/ })
+    if (timeoutMs < 0) t.equal(writer.batches.length, 0)
+  }
 })
 
 t.test('the diagnostics channels report the start and the completion of each batch', async t => {
@@ -296,11 +301,11 @@ t.test('the diagnostics channels report the start and the completion of each bat
     subscribe(name, observe)
     t.teardown(() => unsubscribe(name, observe))
   }
-  const { clock, writer, create, answered } = sharedWrites()
+  const { clock, writer, create, answered } = batchedStore()
   create([1, 2])
   await clock.pass(7)
   writer.answer([notStored(), 'stored'])
-  await clock.pass(25)
+  await clock.pass(30)
   await answered(notStored())
   t.strictSame(observed, [
     { name: names[0], plants: 2, milliseconds: undefined, retries: 0 },
