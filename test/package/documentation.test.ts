@@ -8,10 +8,9 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
 import { errorCodes } from '../../src/index.js'
-import { documented } from '../support/documented.js'
 import { bare } from '../support/process/bare.js'
 import { startService, token } from '../support/process/program.js'
-import { compiledPackage, projectFile } from '../support/process/project.js'
+import { compiledPackage, documented, projectFile } from '../support/process/project.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
@@ -202,7 +201,7 @@ t.test('the errors of nginx have the messages of the service', async t => {
 t.test('the curl command stores a plant, and prints the response in the README', async t => {
   const { address, folder } = await startService(t)
   const answer = blocks.find(({ language }) => language === 'json')?.text.trim()
-  const line = documented('README.md', 'curl -sS').replace('http://127.0.0.1:3000', address).replace('<ACCESS_TOKEN>', token)
+  const line = documented('curl -sS', 'README.md').replace('http://127.0.0.1:3000', address).replace('<ACCESS_TOKEN>', token)
   const { stdout } = await run('sh', '-c', line)
   t.equal(stdout, answer)
   t.strictSame(plantsInFile(join(folder, 'plants.db')), new Map([[1n, { name: 'Monstera deliciosa', tag: 'aroid' }]]))
