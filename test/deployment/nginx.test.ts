@@ -135,7 +135,7 @@ t.test('if both services fail, the response is truthful', withNginx, async t => 
   t.strictSame([answer.status, await errorOf(answer)], [504, 50401], 'none is running')
 })
 
-/** Starts nginx with docs/deploy/nginx.conf in front of servers, given as an upstream's `server` is; returns its URL. */
+/** Starts nginx with docs/deploy/nginx.conf in front of servers, named as in an upstream; returns its URL. */
 async function startNginx (t: Test, servers: readonly string[]): Promise<string> {
   const folder = testFolder(t)
   const port = await closedPort()
