@@ -122,16 +122,3 @@ t.test('every path in package.json exists, and the command works as npm installs
   t.equal((await run(host, link, '--version')).stdout, `${manifest.version}\n`)
   t.match((await run(host, link, '--help')).stdout, /Usage: plant-store/)
 })
-
-t.test('importing any source has no effect, and coverage includes sources that no other test imports', async t => {
-  const src = new URL('../../src/', import.meta.url)
-  const sources = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(path => path.endsWith('.js'))
-  // These run when they are imported; other tests start them.
-  const entryPoints = manifest.sideEffects.map((path: string) => path.replace('./dist/', ''))
-  t.strictSame(entryPoints.filter((path: string) => !sources.includes(path)), [])
-  const before = process.getActiveResourcesInfo().length
-  for (const source of sources) {
-    if (!entryPoints.includes(source)) t.type(await import(new URL(source, src).href), 'object', source)
-  }
-  t.equal(process.getActiveResourcesInfo().length, before, 'no timer, socket or thread is left')
-})
