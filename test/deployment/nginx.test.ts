@@ -15,6 +15,7 @@ import { projectFile } from '../support/process/project.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 
 const withNginx = needsProgram('nginx', 'nginx-light')
+const errorOf = async (answer: Response) => (await answer.json() as { error?: number }).error
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
 
 for (const [signal, places] of [['SIGTERM', 'ports'], ['SIGKILL', 'ports'], ['SIGTERM', 'Unix sockets']] as const) {
@@ -178,9 +179,4 @@ async function service (t: Test, respond: (body: string, response: ServerRespons
     server.closeAllConnections()
   })
   return `127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-async function errorOf (answer: Response): Promise<unknown> {
-  const { error } = await answer.json() as { error?: number }
-  return error
 }
