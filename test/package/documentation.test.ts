@@ -158,7 +158,7 @@ t.test('the client gives up after six attempts, with the last response if there 
 })
 
 t.test('every program of the pages is tested above', async t => {
-  t.equal(programs.length, 10)
+  t.equal(programs.length, 9)
 })
 
 t.test('every link on a page has a target', async t => {
