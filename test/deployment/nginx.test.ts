@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,47 +9,41 @@ import t, { type Test } from 'tap'
 import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { closedPort } from '../support/process/lasting-port.js'
-import { startNginx, withNginx } from '../support/process/nginx.js'
-import { create, launch, startService, testFolder, token } from '../support/process/program.js'
-import { plantsInFile } from '../support/stores/sqlite-file.js'
+import { needsProgram } from '../support/process/needs.js'
+import { launch, startService, testFolder, token } from '../support/process/program.js'
+import { projectFile } from '../support/process/project.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 
+const withNginx = needsProgram('nginx', 'nginx-light')
+const errorOf = async (answer: Response) => (await answer.json() as { error?: number }).error
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
 
-for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-  t.test(`two services restarted in turn with ${signal}: every request through nginx gets its 200, and its plant is stored once`, withNginx, async t => {
+for (const [signal, places] of [['SIGTERM', 'ports'], ['SIGKILL', 'ports'], ['SIGTERM', 'Unix sockets']] as const) {
+  t.test(`two processes on MongoDB, on ${places}, restarted in turn with ${signal}: every request gets its 200, and its plant is stored once`, withNginx, async t => {
     const folder = testFolder(t)
-    const ports = [await closedPort(), await closedPort()] as const
-    const start = async (port: number) => {
-      const service = launch(t, { DATA_DIR: folder, ACCESS_TOKENS: token, PORT: String(port) })
-      await service.ready()
-      return service
+    const mongo = await ScriptedMongo.start(t)
+    const listens = places === 'ports'
+      ? [{ PORT: `${await closedPort()}` }, { PORT: `${await closedPort()}` }]
+      : [{ HOST: join(folder, '1.sock') }, { HOST: join(folder, '2.sock') }]
+    const start = async (place: NodeJS.ProcessEnv) => {
+      const process = launch(t, { ...place, ACCESS_TOKENS: token, MONGODB_URL: mongo.url })
+      return { process, address: await process.ready() }
     }
-    const services = new Map([[ports[0], await start(ports[0])], [ports[1], await start(ports[1])]])
-    const url = await startNginx(t, [`127.0.0.1:${ports[0]}`, `127.0.0.1:${ports[1]}`])
+    const running = await Promise.all(listens.map(start))
+    const url = await startNginx(t, running.map(({ address }) => address.replace('http://', '')))
     const clients = new PlantClients(overHttp(url, token))
     const stop = clients.start(16)
-    await sleep(300)
-    for (const port of [...ports, ...ports]) {
-      await services.get(port)?.end(signal)
-      services.set(port, await start(port))
+    await clients.create()
+    for (const turn of [0, 1, 0, 1]) {
+      await running[turn]?.process.end(signal)
+      running[turn] = await start(listens[turn] as NodeJS.ProcessEnv)
     }
     await stop()
     t.strictSame(Object.keys(clients.counts), ['200'])
-    t.equal(plantsInFile(join(folder, 'plants.db')).size, clients.acknowledged.length)
+    t.ok(clients.acknowledged.length > 100, `${clients.acknowledged.length} requests`)
+    t.equal(mongo.majority().size, clients.acknowledged.length)
   })
 }
-
-t.test('nginx in front of two Unix sockets: every request gets its 200 while one service stops', withNginx, async t => {
-  const folder = testFolder(t)
-  const [first, second] = await Promise.all(['1', '2'].map(async name => startService(t, { HOST: join(folder, name), DATA_DIR: folder })))
-  const url = await startNginx(t, [first?.address ?? '', second?.address ?? ''])
-  t.equal((await create(url)).status, 200)
-  const clients = new PlantClients(overHttp(url, token), 100)
-  const stop = clients.start(8)
-  await first?.end('SIGTERM')
-  await stop()
-  t.strictSame(Object.keys(clients.counts), ['200'])
-})
 
 t.test('nginx and the service have the same limits for bodies and headers, with the same error numbers', withNginx, async t => {
   const { address } = await startService(t)
@@ -134,33 +130,53 @@ t.test('if both services fail, the response is truthful', withNginx, async t => 
   t.strictSame(await send('3d33'), [504, 50401, null], 'the same in the other order')
   t.strictSame(await send('ddd2'), [200, undefined, null], 'both failed, and one has recovered')
   t.strictSame(await send('ddddd'), [504, 50401, null], 'both failed')
+
+  const none = await startNginx(t, [`127.0.0.1:${await closedPort()}`, `127.0.0.1:${await closedPort()}`])
+  const answer = await fetch(`${none}/plants`, { method: 'POST', headers, body: '{}' })
+  t.strictSame([answer.status, await errorOf(answer)], [504, 50401], 'none is running')
 })
 
-t.test('without a running service, the response is 504, 50401', withNginx, async t => {
-  const url = await startNginx(t, [`127.0.0.1:${await closedPort()}`, `127.0.0.1:${await closedPort()}`])
-  for (const path of ['/plants', '/health/ready']) {
-    const answer = await fetch(url + path, { method: 'POST', headers, body: '{}' })
-    t.strictSame([answer.status, await errorOf(answer)], [504, 50401])
+/** Starts nginx with docs/deploy/nginx.conf in front of servers, named as in an upstream; returns its URL. */
+async function startNginx (t: Test, servers: readonly string[]): Promise<string> {
+  const folder = testFolder(t)
+  const port = await closedPort()
+  let configuration = readFileSync(projectFile('docs/deploy/nginx.conf'), 'utf8')
+  const lines = servers.map(server => `server ${server} max_fails=0;`).join('\n')
+  for (const [from, to] of [['server plants1:3000 max_fails=0;', lines], ['server plants2:3000 max_fails=0;', ''], ['listen 80;', `listen 127.0.0.1:${port};`]] as const) {
+    if (configuration.split(from).length !== 2) throw new Error(`docs/deploy/nginx.conf must have "${from}" once`)
+    configuration = configuration.replace(from, to)
   }
-})
+  writeFileSync(join(folder, 'plant-store.conf'), configuration)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(kind => `${kind}_temp_path ${join(folder, kind)};`)
+  writeFileSync(join(folder, 'nginx.conf'), `
+    daemon off; pid ${join(folder, 'pid')}; error_log ${join(folder, 'error.log')} warn; ${process.getuid?.() === 0 ? 'user root;' : ''}
+    events {}
+    http { access_log off; ${temporary.join(' ')} include ${join(folder, 'plant-store.conf')}; }`)
+  const nginx = spawn('nginx', ['-e', 'stderr', '-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'inherit'] })
+  t.teardown(async () => {
+    nginx.kill('SIGTERM')
+    if (nginx.exitCode === null) await once(nginx, 'exit')
+  })
+  const url = `http://127.0.0.1:${port}`
+  while (!await fetch(url, { method: 'HEAD' }).then(() => true, () => false)) {
+    if (nginx.exitCode !== null) throw new Error(`nginx exited with ${nginx.exitCode}`)
+    await sleep(20)
+  }
+  return url
+}
 
 /** Starts a server that calls `respond` with each request's body; returns its address. */
 async function service (t: Test, respond: (body: string, response: ServerResponse) => void): Promise<string> {
-  const server: Server = createServer(async (request, response) => {
+  const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request.setEncoding('utf8')) body += chunk
-    respond(body, response)
+    if (body !== '') respond(body, response)
+    else response.end()
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => {
     server.close()
     server.closeAllConnections()
   })
-  const { port } = server.address() as AddressInfo
-  return `127.0.0.1:${port}`
-}
-
-async function errorOf (answer: Response): Promise<unknown> {
-  const { error } = await answer.json() as { error?: number }
-  return error
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
 }

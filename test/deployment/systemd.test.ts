@@ -6,22 +6,24 @@ import { needsProgram } from '../support/process/needs.js'
 import { testFolder } from '../support/process/program.js'
 import { projectFile } from '../support/process/project.js'
 
-const withSystemd = needsProgram('systemd-analyze', 'systemd')
-const unit = readFileSync(projectFile('docs/deploy/plant-store.service'), 'utf8')
+const units = ['plant-store.service', 'plant-store@.service'] as const
+const [single, template] = units.map(name => readFileSync(projectFile(`docs/deploy/${name}`), 'utf8')) as [string, string]
 
-t.test('systemd-analyze finds no errors in the unit, and a low exposure', withSystemd, async t => {
-  const file = join(testFolder(t), 'plant-store.service')
-  // Node may have another path here, which systemd would report as an error.
-  writeFileSync(file, unit.replace('/usr/bin/node', process.execPath))
-  const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
-  t.strictSame([verified.status, verified.stdout + verified.stderr], [0, ''])
-  // 0 is no exposure, 100 that of a unit without any hardening.
-  const security = spawnSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', file], { encoding: 'utf8' })
-  t.equal(security.status, 0)
-})
+for (const name of units) {
+  t.test(`systemd-analyze finds no errors in ${name}, and a low exposure`, needsProgram('systemd-analyze', 'systemd'), async t => {
+    const file = join(testFolder(t), name)
+    // Node may have another path here, which systemd would report as an error.
+    writeFileSync(file, readFileSync(projectFile(`docs/deploy/${name}`), 'utf8').replace('/usr/bin/node', process.execPath))
+    const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
+    t.strictSame([verified.status, verified.stdout + verified.stderr], [0, ''])
+    // 0 is no exposure, 100 that of a unit without any hardening.
+    t.equal(spawnSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', file]).status, 0)
+  })
+}
 
-t.test('the unit allows more time than the longest shutdown takes', async t => {
-  const [, seconds] = /^TimeoutStopSec=(\d+)s$/m.exec(unit) ?? []
-  // The longest shutdown of a service, and two seconds for its workers.
-  t.ok(Number(seconds) > 27)
+t.test('the units differ only in where a process listens and stores, and allow more time than the longest shutdown', async t => {
+  const own = /^(?:#|Description=|Environment=|StateDirectory|RuntimeDirectory|$)/
+  const settings = (unit: string) => unit.split('\n').filter(line => !own.test(line))
+  t.strictSame(settings(template), settings(single))
+  t.ok(Number(/^TimeoutStopSec=(\d+)s$/m.exec(single)?.[1]) > 25)
 })

@@ -65,9 +65,21 @@ t.test('no other path of the package can be imported', async t => {
 })
 
 t.test('modules that only the server needs are not loaded when the plugin is embedded', async t => {
-  cpSync(projectFile('test/package/embedded-modules.mjs'), join(host, 'embedded-modules.mjs'))
-  const { stdout } = await run(host, process.execPath, 'embedded-modules.mjs')
-  const modules = JSON.parse(stdout) as string[]
+  const code = `
+    import { createRequire, register } from 'node:module'
+    import { MessageChannel } from 'node:worker_threads'
+    const hooks = 'let port; export function initialize (data) { port = data.port }; ' +
+      'export function load (url, context, next) { port.postMessage(url); return next(url, context) }'
+    const { port1, port2 } = new MessageChannel()
+    const urls = []
+    port1.on('message', url => { urls.push(url) })
+    register('data:text/javascript,' + encodeURIComponent(hooks), { data: { port: port2 }, transferList: [port2] })
+    const { sqlitePlantStore } = await import('plant-store')
+    sqlitePlantStore({ path: 'plants.db' })
+    await new Promise(resolve => setTimeout(resolve, 50))
+    console.log(JSON.stringify([...urls, ...Object.keys(createRequire(import.meta.url).cache)]))
+    port1.close()`
+  const modules = await evaluate(code, '--input-type=module') as string[]
   t.ok(modules.some(url => url.endsWith('/index.js')) && modules.some(url => url.endsWith('/bearer-auth/index.js')), 'loaded modules are detected')
   t.strictSame(modules.filter(url => /\/(?:dist|src)\/service\//.test(url)), [])
   const used = ['@fastify/bearer-auth', '@fastify/fast-json-stringify-compiler', '@fastify/type-provider-typebox', '@sinclair/typebox', 'secure-json-parse']

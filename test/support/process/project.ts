@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { resolve } from 'node:path'
 
 /** The path of a file of the project. Tests run in the project's root, as `build` has only their compiled code. */
@@ -11,3 +12,8 @@ export const program = process.env.PLANT_STORE_MAIN ?? projectFile('build/src/se
 
 /** The package compiled with the tests: code in this folder can import `plant-store` by its name. */
 export const compiledPackage = projectFile('build')
+
+/** The only code block of the documentation that contains a text or, if there is none, the only inline code. */
+export function documented (text: string, ...pages: string[]): string {
+  return execFileSync(projectFile('.ci/documented'), [text, ...pages], { encoding: 'utf8' })
+}
