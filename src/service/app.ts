@@ -1,17 +1,21 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import type { Server } from 'node:http'
+import fastify, {
+  type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest
+} from 'fastify'
 import type { Tokens } from '../http/authentication.js'
 import { ApiError } from '../http/error-codes.js'
 import { sendError } from '../http/error-handler.js'
 import { plantStore } from '../plugin.js'
 import type { PlantStore } from '../stores/plant-store.js'
 import type { Configuration } from './config/configuration.js'
-import { trustedProxies } from './config/trusted-proxies.js'
-import { errorResponses } from './http/error-responses.js'
 import { healthRoutes, type Health } from './http/health-routes.js'
 import { createHttpServer } from './http/http-server.js'
+import { refuseMalformedHttp, LastRequests } from './http/malformed-http.js'
 import { protocolError } from './http/protocol-errors.js'
 import { requestIds } from './http/request-ids.js'
+import { drain } from './http/shutdown.js'
+import { trustedProxies } from './http/trusted-proxies.js'
+import { unknownPath } from './http/unknown-paths.js'
 import { accessLog } from './logging/access-log.js'
 import type { ServiceMetrics } from './metrics/service-metrics.js'
 import { descriptionRoutes } from './openapi/description-routes.js'
@@ -22,52 +26,69 @@ export interface AppOptions {
   tokens: Tokens
   health: Health
   log: FastifyBaseLogger
-  /** Observes each request that got a response. */
   metrics?: Pick<ServiceMetrics, 'observeRequest'> | undefined
-  /** Called with each server: for the host name `localhost` there is one for each of its addresses. */
-  onServer?: (server: Server) => void
+  /** Collects the servers: for the host name `localhost` there is one for each of its addresses. */
+  servers?: Server[]
 }
 
-/** Makes the HTTP service around the plugin, not listening yet: the routes of plants, health and description. */
+/**
+ * Makes the HTTP service around the plugin, not listening yet: the routes of plants, health and description. Closing it
+ * cuts off no request.
+ */
 export async function createApp (
-  { configuration, store, tokens, health, log, metrics, onServer }: AppOptions
+  { configuration, store, tokens, health, log, metrics, servers = [] }: AppOptions
 ): Promise<FastifyInstance> {
-  const isTrusted = configuration.TRUST_PROXY === undefined ? undefined : trustedProxies(configuration.TRUST_PROXY)
-  const idHeader = configuration.REQUEST_ID_HEADER?.toLowerCase()
-  const ids = requestIds(idHeader, isTrusted)
+  const { TRUST_PROXY, REQUEST_ID_HEADER, ACCESS_LOG, DOCS } = configuration
+  const isTrusted = TRUST_PROXY === undefined ? undefined : trustedProxies(TRUST_PROXY)
+  const { nextId, genReqId } = requestIds(REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
+  const lastRequests = new LastRequests()
   const app = fastify({
-    genReqId: ids.assign,
+    genReqId,
     ...(isTrusted && { trustProxy: isTrusted }),
-    // A child logger for each request would cost more than the request, so only requests that fail get one.
-    logger: false,
-    // Only the route of plants needs compilers, and brings its own. Fastify's defaults would load Ajv at startup.
-    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
+    return503OnClosing: false,
+    // Only the route of plants validates, by its own compiler. Fastify's loads Ajv: a tenth of the time of a start.
+    schemaController: { compilersFactory: { buildValidator: () => { throw new TypeError('no route needs Ajv') } } },
     serverFactory: handler => {
-      const { tls, ACCESS_LOG } = configuration
-      const server = createHttpServer(handler, { ids, tls, accessLog: ACCESS_LOG ? log : undefined })
-      onServer?.(server)
+      const server = createHttpServer(handler, configuration.tls)
+      refuseMalformedHttp(server, lastRequests, nextId, ACCESS_LOG ? log : undefined)
+      servers.push(server)
       return server
     },
-    // createHttpServer adds its own to each of the servers.
+    // refuseMalformedHttp adds its own to each server.
     clientErrorHandler: () => {},
-    frameworkErrors: (error, request, reply) => {
-      if (error.code !== 'FST_ERR_BAD_URL') return sendError(new ApiError('pathUnknown'), request, reply)
+    frameworkErrors: (_error, request, reply) => {
       // Hooks must also run for a path that cannot be decoded and for an absolute URL that is not valid.
       request.raw.url = request.url.replace(/^(?!\/)/, '/').replaceAll('%', '%25')
       app.routing(request.raw, reply.raw)
     }
   })
-  if (configuration.ACCESS_LOG) accessLog(app, log)
-  if (idHeader !== undefined) {
-    app.addHook('onRequest', ({ id }, reply, done) => {
-      reply.raw.setHeader(idHeader, id)
-      done()
-    })
-  }
-  app.addHook('onRequest', (request, reply, done) => { done(refusal(request.raw, reply.raw, health)) })
+
+  app.addHook('onRequest', ({ id }, reply, done) => {
+    lastRequests.add(reply)
+    if (REQUEST_ID_HEADER !== undefined) reply.raw.setHeader(REQUEST_ID_HEADER, id)
+    done()
+  })
+  if (ACCESS_LOG) app.addHook('onRequest', accessLog(log))
+  app.addHook('onRequest', (request, reply, done) => { done(refusal(request, reply, health)) })
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
-  errorResponses(app, log)
-  await app.register(descriptionRoutes, { docs: configuration.DOCS === true })
+  app.addHook('onError', (request, _reply, _error, done) => {
+    // A child logger for each request would cost more than the request, so only requests that fail get one.
+    request.log = log.child({ reqId: request.id })
+    done()
+  })
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    // @fastify/static refuses, for example, a path with a NUL character.
+    const kind = Number(error.statusCode) < 500 ? 'pathUnknown' : 'internal'
+    sendError(error instanceof ApiError ? error : new ApiError(kind, undefined, error), request, reply)
+  })
+  app.setNotFoundHandler((request, reply) => { throw unknownPath(request, reply) })
+  app.addHook('preClose', async () => {
+    health.closing = true
+    // Servers for an address that could not be bound never listened.
+    await drain(servers.filter(server => server.listening), lastRequests)
+  })
+
+  await app.register(descriptionRoutes, { docs: DOCS === true })
   await app.register(healthRoutes, { health })
   await app.register(plantStore, {
     store,
@@ -80,14 +101,11 @@ export async function createApp (
   return app
 }
 
-function noCompiler (): never {
-  throw new TypeError('a route has no compilers of its own')
-}
-
-/** Refuses malformed requests, and create requests while the event loop lags, before any other work. */
-function refusal (request: IncomingMessage, response: ServerResponse, health: Health): ApiError | undefined {
-  const error = protocolError(request)
-  if (error !== undefined || request.headers.upgrade !== undefined) response.setHeader('connection', 'close')
-  if (error !== undefined || !health.overloaded || request.method !== 'POST') return error
+/** Refuses malformed requests, unknown paths, and create requests while the event loop lags, before any other work. */
+function refusal (request: FastifyRequest, reply: FastifyReply, health: Health): ApiError | undefined {
+  const error = protocolError(request.raw)
+  if (error !== undefined || request.headers.upgrade !== undefined) reply.raw.setHeader('connection', 'close')
+  if (error !== undefined || request.is404) return error ?? unknownPath(request, reply)
+  if (!health.overloaded || request.method !== 'POST') return undefined
   return new ApiError('notStored', 'The service is overloaded; this request did not store the plant: retry later')
 }

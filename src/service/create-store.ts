@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { messageOf } from '../error-message.js'
-import { StoreUnusable, type PlantStore } from '../stores/plant-store.js'
+import type { PlantStore } from '../stores/plant-store.js'
 import { ConfigurationError, type Configuration, type StorePlace } from './config/configuration.js'
 
 /** The database file of the embedded store. */
@@ -21,15 +21,6 @@ export async function createStore (
     return mongoPlantStore({ url: MONGODB_URL, storeTimeout: STORE_TIMEOUT })
   } catch (error) {
     throw new ConfigurationError(`MONGODB_URL cannot be used: ${messageOf(error)}`)
-  }
-}
-
-/** Opens a store; throws a StoreUnusable: any fault needs the operator's attention. */
-export async function openStore (store: PlantStore): Promise<void> {
-  try {
-    await store.open?.()
-  } catch (error) {
-    throw error instanceof StoreUnusable ? error : new StoreUnusable(messageOf(error), { cause: error })
   }
 }
 

@@ -12,12 +12,11 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 // Output that cannot be written ends no process: `plant-store --help | head -1`, or a log on a full disk.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
-const { readCommand, usage, UnknownCommand } = await import('./command-line.js')
+const { readCommand, UnknownCommand } = await import('./command-line.js')
 try {
   process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
-  const { formatError } = await import('./format-error.js')
-  process.stderr.write(`plant-store: ${formatError(error)}\n`)
+  process.stderr.write(`plant-store: ${await describe(error)}\n`)
   process.exit(error instanceof UnknownCommand ? 2 : 1)
 }
 
@@ -25,13 +24,14 @@ try {
 async function run (command: Command): Promise<number | undefined> {
   switch (command.name) {
     case 'help':
-      process.stdout.write(usage)
+      process.stdout.write((await import('./help.js')).help)
       return undefined
     case 'version':
       process.stdout.write(`${(await import('./version.js')).version}\n`)
       return undefined
     case 'serve':
-      ignoreHangup()
+      // A supervisor may send it while the service is loading, before any file is read.
+      process.on('SIGHUP', () => {})
       await (await import('./serve.js')).serve()
       return undefined
     case 'export':
@@ -45,7 +45,14 @@ async function run (command: Command): Promise<number | undefined> {
   }
 }
 
-/** A supervisor may send SIGHUP while the service is loading, before it reads any file. */
-function ignoreHangup (): void {
-  process.on('SIGHUP', () => {})
+/** One line if the operator can fix it, otherwise the stack. */
+async function describe (error: unknown): Promise<string> {
+  if (!(error instanceof Error)) return String(error)
+  const expected = [
+    UnknownCommand,
+    (await import('./config/read-environment.js')).ConfigurationError,
+    (await import('../stores/plant-store.js')).StoreUnusable,
+    (await import('../transfer/sources/plant-source.js')).TransferFault
+  ]
+  return expected.some(type => error instanceof type) ? error.message : error.stack ?? error.message
 }

@@ -1,72 +1,85 @@
 import { randomBytes } from 'node:crypto'
-import closeWithGrace from 'close-with-grace'
-import { ConfigurationError, readConfiguration, readCredentials, type Configuration } from './config/configuration.js'
+import { chmod } from 'node:fs/promises'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { messageOf } from '../error-message.js'
+import { BearerTokens } from '../http/bearer-tokens.js'
+import { StoreUnusable } from '../stores/plant-store.js'
+import { ConfigurationError, readConfiguration } from './config/configuration.js'
 import { createStore, describeStore } from './create-store.js'
-import { shutdownTimeoutMs } from './http/drain.js'
+import { Health } from './http/health-routes.js'
+import { changeCertificate } from './http/http-server.js'
+import { shutdownTimeoutMs } from './http/shutdown.js'
 import { isSocketPath, removeStaleSocket } from './http/unix-socket.js'
+import { logReadiness } from './logging/conditions.js'
 import { createLogger } from './logging/logger.js'
 import { startupBanner } from './logging/startup-banner.js'
+import { reloadOnHangup, shutDownOnSignal } from './signals.js'
 
-/** Runs the service: reads the environment, listens, reloads on SIGHUP, and shuts down on SIGTERM and SIGINT. */
+/** Runs the service, until a signal ends it; throws a ConfigurationError or a StoreUnusable if it cannot start. */
 export async function serve (): Promise<void> {
-  const { env } = process
-  const read = readConfiguration(env)
-  const generated = randomBytes(24).toString('base64url')
-  const madeToken = read.ACCESS_TOKENS === undefined ? generated : undefined
-  const starting = start({ ...read, ACCESS_TOKENS: read.ACCESS_TOKENS ?? [generated] }, madeToken)
-  // No event has been handled since the files were read, so none is missed: a SIGHUP during startup reads them again.
-  process.on('SIGHUP', async () => {
-    const started = await starting.catch(() => undefined)
-    if (started === undefined) return
-    const { service, log } = started
-    try {
-      const { ACCESS_TOKENS, tls } = readCredentials(env)
-      service.reload({ ACCESS_TOKENS: ACCESS_TOKENS ?? [generated], tls })
-      log.info({ tokens: ACCESS_TOKENS?.length ?? 1 }, 'SIGHUP: access tokens and certificate reloaded')
-    } catch (error) {
-      if (!(error instanceof ConfigurationError)) throw error
-      log.error(`SIGHUP: nothing changed: ${error.message}`)
-    }
-  })
-  await starting
-}
-
-async function start (configuration: Configuration, madeToken: string | undefined) {
-  const { HOST, METRICS_PORT, DOCS } = configuration
+  const configuration = readConfiguration(process.env)
+  const { HOST, PORT, METRICS_PORT, ACCESS_TOKENS, DOCS, tls } = configuration
   const log = await createLogger(configuration, process.stdout)
+  const madeToken = randomBytes(24).toString('base64url')
+  const tokens = new BearerTokens(ACCESS_TOKENS ?? [madeToken])
+  const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics/service-metrics.js')).ServiceMetrics()
+  if (tls !== undefined) metrics?.observeCertificate(tls)
+  const servers: Server[] = []
+
   // Before anything is started, so that a signal during startup is a clean stop.
-  let isShuttingDown = false
   let shutdown = async (): Promise<void> => {}
-  closeWithGrace({
-    delay: shutdownTimeoutMs(configuration),
-    logger: log,
-    skip: ['SIGHUP'],
-    onTimeout: delay => { log.error(`forced exit after ${delay} ms with requests pending`) }
-  }, async ({ signal, err }) => {
-    isShuttingDown = true
-    if (err) log.fatal({ err }, 'shutting down after an uncaught error')
-    else log.info(`${signal ?? 'no more work'}: finishing pending requests, then exiting`)
-    await shutdown()
-    log.info('stopped')
+  shutDownOnSignal(shutdownTimeoutMs(configuration), log, async () => shutdown())
+  reloadOnHangup(log, ({ ACCESS_TOKENS, tls }) => {
+    tokens.replace(ACCESS_TOKENS ?? [madeToken])
+    if (tls === undefined) return
+    // Of servers that are made later, too.
+    configuration.tls = tls
+    for (const server of servers) changeCertificate(server, tls)
+    metrics?.observeCertificate(tls)
   })
 
   if (isSocketPath(HOST)) await removeStaleSocket(HOST)
-  // Loaded only now: with an invalid configuration, startup fails in 0.2 instead of 0.5 s.
-  const { startService } = await import('./service.js')
-  const service = await startService({ configuration, log, store: await createStore(configuration) })
-  if (isShuttingDown) return { service, log }
-  shutdown = () => service.shutdown()
-  if (METRICS_PORT !== undefined) {
-    const { serveMetrics } = await import('./metrics/serve-metrics.js')
-    const host = isSocketPath(HOST) ? '127.0.0.1' : HOST
-    const port = await serveMetrics(host, METRICS_PORT, async () => service.metrics())
-    log.info({ port }, `metrics on port ${port}, path /metrics`)
+  const store = await createStore(configuration)
+  // Fastify is loaded while the store opens, and only if the configuration is valid.
+  const [{ createApp }] = await Promise.all([
+    import('./app.js'),
+    store.open?.().catch(error => { throw new StoreUnusable(messageOf(error)) })
+  ])
+  const health = new Health(store)
+  health.watchEventLoop()
+  const app = await createApp({ configuration, store, health, log, metrics, tokens, servers })
+  await app.listen(isSocketPath(HOST) ? { path: HOST } : { host: HOST, port: PORT }).catch(refuseAddress)
+  // Allows the owner and the group to connect, for example a proxy.
+  if (isSocketPath(HOST)) await chmod(HOST, 0o660)
+  const stopLog = logReadiness(async () => health.fault(), log)
+  shutdown = async () => {
+    stopLog()
+    await app.close()
+    await store.close?.()
   }
 
-  const { address } = service
+  if (metrics !== undefined && METRICS_PORT !== undefined) {
+    const { serveMetrics } = await import('./metrics/serve-metrics.js')
+    const host = isSocketPath(HOST) ? '127.0.0.1' : HOST
+    const port = await serveMetrics(host, METRICS_PORT, metrics.registry).catch(refuseAddress)
+    log.info({ port }, `metrics on port ${port}, path /metrics`)
+  }
+  const address = addressOf(app.server.address(), tls === undefined ? 'http' : 'https')
   const place = describeStore(configuration)
-  if (process.env.NODE_ENV !== 'production') process.stdout.write(startupBanner(address, place, madeToken, DOCS))
+  if (process.env.NODE_ENV !== 'production') {
+    process.stdout.write(startupBanner(address, place, ACCESS_TOKENS === undefined ? madeToken : undefined, DOCS))
+  }
   log.info({ address, store: place }, `ready at ${address}`)
   log.flush()
-  return { service, log }
+}
+
+function refuseAddress (error: unknown): never {
+  throw new ConfigurationError(`${messageOf(error)}: check HOST, PORT and METRICS_PORT`)
+}
+
+function addressOf (address: AddressInfo | string | null, scheme: string): string {
+  // A string is the path of a Unix socket.
+  if (address === null || typeof address === 'string') return `unix:${address}`
+  return `${scheme}://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
 }

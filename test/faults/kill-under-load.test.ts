@@ -29,12 +29,10 @@ async function killUnderLoad (t: Test, kills: number, env: NodeJS.ProcessEnv, st
   t.ok(acknowledged > 0)
 }
 
-for (const WORKERS of ['1', '3']) {
-  t.test(`SIGKILL under load, on SQLite with WORKERS=${WORKERS}: no acknowledged plant is lost`, async t => {
-    const folder = testFolder(t)
-    await killUnderLoad(t, 5, { DATA_DIR: folder, WORKERS }, async () => plantsInFile(join(folder, 'plants.db')))
-  })
-}
+t.test('SIGKILL under load, on SQLite: no acknowledged plant is lost', async t => {
+  const folder = testFolder(t)
+  await killUnderLoad(t, 5, { DATA_DIR: folder }, async () => plantsInFile(join(folder, 'plants.db')))
+})
 
 t.test('SIGKILL under load, on MongoDB: no acknowledged plant is lost', async t => {
   const { missing } = await mongodb()

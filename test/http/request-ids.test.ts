@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { trustedProxies } from '../../src/service/config/trusted-proxies.js'
+import { trustedProxies } from '../../src/service/http/trusted-proxies.js'
 import { exchange, RawConnection } from '../support/http/raw-connection.js'
 import { buildService, HEAD, serve } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { errorCodes } from '../../src/http/error-codes.js'
-import { buildService, TOKEN } from '../support/http/service.js'
+import { readConfiguration } from '../../src/service/config/configuration.js'
+import { exchange } from '../support/http/raw-connection.js'
+import { answersError, buildService, serve, TOKEN } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
 t.test('/openapi.json describes everything a client needs, and is served without a token', async t => {
@@ -54,4 +56,48 @@ t.test('/openapi.json describes everything a client needs, and is served without
   }
   t.match(document.components.schemas.Status, { required: ['status'], properties: { status: { enum: ['ok'] } } })
   t.strictSame(Object.keys(document.paths['/health/ready'].get.responses[503].headers), ['Retry-After', 'X-Request-Id'])
+})
+
+t.test('the API page is off in production by default, and with DOCS=false', async t => {
+  const production = { NODE_ENV: 'production', ACCESS_TOKENS: TOKEN }
+  for (const [env, status] of [[production, 404], [{ ...production, DOCS: 'true' }, 200], [{ DOCS: 'false' }, 404], [{}, 200]] as const) {
+    const { app } = await buildService(t, forgetfulStore(), { DOCS: readConfiguration(env).DOCS })
+    t.equal((await app.inject('/docs')).statusCode, status, Object.keys(env).join())
+    t.equal((await app.inject('/openapi.json')).statusCode, 200)
+  }
+})
+
+t.test('the API page loads nothing from another origin, and its files over plain HTTP', async t => {
+  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
+  const { headers } = await app.inject('/docs')
+  t.match(headers['content-security-policy'], /^default-src 'self';/)
+  t.notMatch(headers['content-security-policy'], /https:|upgrade-insecure-requests|[.]io/)
+})
+
+t.test('below /docs, an unknown path is 404, 40401, with an X-Request-Id', async t => {
+  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
+  const message = /^There is no such endpoint/
+  for (const path of ['/docs/nothing', '/docs/static/nothing', '/docs/static/%00', '/docs/static/..%2fx']) {
+    const response = await app.inject(path)
+    answersError(t, response, 40401, message, path)
+    t.match(response.headers['x-request-id'], /^[\w-]{12}-\w+$/, path)
+  }
+  t.equal((await app.inject('/docs/static/swagger-ui.css')).statusCode, 200)
+})
+
+t.test('below /docs, a file is sent whole, even for a range that it does not have or a precondition that is false', async t => {
+  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
+  const whole = await app.inject('/docs/static/index.css')
+  for (const [name, value] of [['range', 'bytes=99999999-'], ['if-match', '"x"'], ['if-unmodified-since', 'Thu, 01 Jan 1970 00:00:00 GMT']] as const) {
+    const { statusCode, body } = await app.inject({ url: '/docs/static/index.css', headers: { [name]: value } })
+    t.strictSame({ statusCode, body }, { statusCode: 200, body: whole.body }, name)
+  }
+  const { etag } = whole.headers
+  t.equal((await app.inject({ url: '/docs/static/index.css', headers: { 'if-none-match': etag } })).statusCode, 304)
+})
+
+t.test('a pipelined request for the API page is refused: its file would stay open if the client disconnected', async t => {
+  const { port } = await serve(t, forgetfulStore(), { DOCS: true })
+  const { answers } = await exchange(port, 'GET /docs/static/index.css HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(50), { expected: 50 })
+  t.strictSame(answers.map(({ status }) => status), [200, ...Array(49).fill(503)])
 })

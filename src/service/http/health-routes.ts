@@ -4,38 +4,39 @@ import { messageOf } from '../../error-message.js'
 import { ApiError } from '../../http/error-codes.js'
 import { writeError } from '../../http/error-handler.js'
 import type { PlantStore } from '../../stores/plant-store.js'
-import type { EventLoopLag } from './event-loop-lag.js'
 
 const READY_TIMEOUT_MS = 3_000
+/** Clients without a token may send any number of requests for readiness, each of which waits for the store. */
+const MOST_WAITING = 1_000
+const LAG_INTERVAL_MS = 100
+/** A request waits about as long as a timer: above this lag, clients should retry later. */
+const TOO_LATE_MS = 500
 
 /** Whether the service can take plants. */
 export class Health {
+  /** Whether create requests should be refused until the event loop has caught up. */
+  overloaded = false
+  /** Set at a shutdown, so that a load balancer sends no more requests. */
+  closing = false
   readonly #store: PlantStore
-  readonly #eventLoop: EventLoopLag | undefined
-  #closing = false
-  /** The check of the store that is running. All requests share it, as clients without a token may send any number. */
+  /** The check of the store that is running, which all requests share. */
   #check: Promise<string | undefined> | undefined
+  #waiting = 0
 
-  constructor (store: PlantStore, eventLoop?: EventLoopLag) {
+  constructor (store: PlantStore) {
     this.#store = store
-    this.#eventLoop = eventLoop
-  }
-
-  /** Whether create requests should be refused until the process has caught up. */
-  get overloaded (): boolean {
-    return this.#eventLoop?.lagging ?? false
-  }
-
-  /** Makes the service not ready from now on, so that a load balancer sends it no more requests. */
-  close (): void {
-    this.#closing = true
   }
 
   /** @returns the reason why the service is not ready; undefined if it is ready */
   async fault (): Promise<string | undefined> {
-    if (this.#closing) return 'the service is shutting down'
+    if (this.closing) return 'the service is shutting down'
     if (this.overloaded) return 'the service is overloaded'
-    this.#check ??= this.#storeFault().finally(() => { this.#check = undefined })
+    if (this.#waiting >= MOST_WAITING) return 'too many requests wait for a check of the store'
+    this.#waiting++
+    this.#check ??= this.#storeFault().finally(() => {
+      this.#check = undefined
+      this.#waiting = 0
+    })
     return this.#check
   }
 
@@ -50,6 +51,22 @@ export class Health {
       return messageOf(error)
     }
   }
+
+  /**
+   * Notices when the event loop lags: a timer is late twice in a row. Once is not enough: the machine may have been
+   * asleep. `@fastify/under-pressure` would refuse requests for a second after a single such stall.
+   */
+  watchEventLoop (): void {
+    let expected = performance.now() + LAG_INTERVAL_MS
+    let wasLate = false
+    setInterval(() => {
+      const now = performance.now()
+      const isLate = now - expected > TOO_LATE_MS
+      this.overloaded = isLate && wasLate
+      wasLate = isLate
+      expected = now + LAG_INTERVAL_MS
+    }, LAG_INTERVAL_MS).unref()
+  }
 }
 
 /** `GET /health/live` and `GET /health/ready`, for probes; they take no token. */
@@ -57,8 +74,6 @@ export async function healthRoutes (app: FastifyInstance, { health }: { health: 
   app.get('/health/live', (_request, reply) => { reply.send({ status: 'ok' }) })
 
   app.get('/health/ready', async (request, reply) => {
-    // Pipelined. While the first one waits for the store, any number of others would be read, each taking memory.
-    if (reply.raw.socket === null) reply.raw.setHeader('connection', 'close')
     const fault = await health.fault()
     if (fault === undefined) return { status: 'ok' }
     writeError(new ApiError('notStored', `Not ready: ${fault}`), request, reply)

@@ -1,22 +1,18 @@
 import { Writable } from 'node:stream'
 import { pino, stdSerializers, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
 import type { Configuration } from '../config/configuration.js'
-import { faultSummary } from './fault-summary.js'
-import { logOutput } from './log-output.js'
-
-/** Milliseconds after which buffered lines are written. */
-const FLUSH_MS = 100
+import { faultSummary, logOutput } from './conditions.js'
 
 /**
  * Makes the logger: JSON lines, or readable lines on a terminal. A write per line would cost a third of a request, so
- * with an access log several lines share one. A write of at most 4,096 bytes is atomic on a pipe (POSIX, PIPE_BUF), so
- * lines of several processes do not mix. Only a single line may be longer, for example that of a request with a URL of
- * up to 16 KiB. Buffered lines are written when the process exits.
+ * with an access log several lines share one. Buffered lines are written when the process exits.
  */
-export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }): Promise<Logger> {
-  const gathers = ACCESS_LOG && !output.isTTY
-  const settings = gathers ? { minLength: 3_500, maxWrite: 4_096 } : {}
-  const lines = logOutput(output.fd, settings, lost => { log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`) })
+export async function createLogger (
+  { LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }
+): Promise<Logger> {
+  const lines = logOutput(output.fd, ACCESS_LOG && !output.isTTY ? 4_096 : 1, lost => {
+    log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`)
+  })
   const faults = faultSummary()
   const options = {
     level,
@@ -25,13 +21,14 @@ export async function createLogger ({ LOG_LEVEL: level, ACCESS_LOG }: Pick<Confi
     serializers: { err: (err: unknown) => err instanceof Error ? stdSerializers.err(err) : err }
   }
   const log: Logger = output.isTTY ? pino(options, await prettily(lines)) : pino(options, lines)
-  if (gathers) setInterval(() => { lines.flush() }, FLUSH_MS).unref()
   process.on('exit', () => {
     faults.flush()
     lines.flushSync()
   })
   return log
 }
+
+type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>
 
 /** Makes the hook through which all lines pass. Responses of 500 or more of the same kind are summed up. */
 function summarizing ({ report }: ReturnType<typeof faultSummary>, root: () => Logger): LogHook {
@@ -44,14 +41,12 @@ function summarizing ({ report }: ReturnType<typeof faultSummary>, root: () => L
     const shown = needsStack ? fields : { ...fields, err: { type: err.name, message: err.message } }
     report(
       `${error} ${message} ${err instanceof Error ? err.message : ''}`,
-      () => String(this.bindings().reqId),
+      String(this.bindings().reqId),
       () => method.apply(this, [shown, String(message)]),
       ({ count, ids }) => method.apply(root(), [{ statusCode, error, count, reqIds: ids }, `${message} (${count} more)`])
     )
   }
 }
-
-type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>
 
 function isFault (fields: unknown): fields is { statusCode: number, error: number, err?: unknown } {
   return typeof fields === 'object' && fields !== null && 'statusCode' in fields && 'error' in fields && Number(fields.statusCode) >= 500

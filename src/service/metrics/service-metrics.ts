@@ -1,44 +1,51 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Counter, Gauge, Histogram } from 'prom-client'
-import { channels, type QueueMessage } from '../../diagnostics.js'
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { channels, type BatchMessage, type QueueMessage } from '../../diagnostics.js'
 import type { TlsPair } from '../config/tls-pair.js'
-import { ProcessMetrics, SECONDS } from './process-metrics.js'
+
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 const OUTCOMES = ['stored', 'same', 'taken', 'not_stored', 'unknown', 'failed'] as const
 /** The increase of a counter whose first sample is above 0 is invisible to an alert, so all series start at 0. */
 const FAULTS = [['POST', '/plants', 500], ['POST', '/plants', 503], ['POST', '/plants', 504], ['GET', '/health/ready', 503]] as const
 
-const OF_KILLED_WORKERS = '; counts of the last second before a worker is killed are missing'
+/** Left out: sums of other metrics, gauges named like counters, a minimum that is 2^63 if nothing was measured. */
+const WITHOUT = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_eventloop_lag_min_seconds']
 
-/** The metrics of a process that serves requests. prom-client is loaded only if METRICS_PORT is set. */
-export class ServiceMetrics extends ProcessMetrics {
+/** The metrics of the service. prom-client is loaded only if METRICS_PORT is set. */
+export class ServiceMetrics {
+  readonly registry = new Registry()
   readonly #queues: QueueMessage[] = []
+
   readonly #requests = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'Time from the headers of a request to the end of its response',
+    ...this.#metric('http_request_duration_seconds', 'Time from the headers of a request to the end of its response'),
     labelNames: ['method', 'route', 'status_code'],
-    buckets: SECONDS,
-    registers: [this.registry]
+    buckets: SECONDS
   })
 
-  readonly #createRequests = new Counter({
-    name: 'plant_store_creates_total',
-    help: `Create requests by outcome: ${OUTCOMES.join(', ')}${OF_KILLED_WORKERS}`,
-    labelNames: ['outcome'],
-    registers: [this.registry]
+  readonly #creates = new Counter({
+    ...this.#metric('plant_store_creates_total', `Create requests by outcome: ${OUTCOMES.join(', ')}`), labelNames: ['outcome']
   })
 
+  readonly #batchesInFlight = new Gauge(this.#metric('plant_store_batches_in_flight', 'Pending writes to the store'))
+  readonly #batchPlants = new Histogram({ ...this.#metric('plant_store_batch_plants', 'Plants in one write to the store'), buckets: PLANTS })
+  readonly #batchSeconds = new Histogram({ ...this.#metric('plant_store_batch_duration_seconds', 'Time of one write to the store'), buckets: SECONDS })
+  readonly #retries = new Counter(this.#metric('plant_store_retries_total', 'Plants written again because a write failed'))
   #certificateExpiry: Gauge | undefined
 
   constructor () {
-    super()
+    collectDefaultMetrics({ register: this.registry })
+    for (const name of WITHOUT) this.registry.removeSingleMetric(name)
     for (const [method, route, status] of FAULTS) this.#requests.zero({ method, route, status_code: status })
-    for (const outcome of OUTCOMES) this.#createRequests.inc({ outcome }, 0)
+    for (const outcome of OUTCOMES) this.#creates.inc({ outcome }, 0)
     this.#addRequestsTotal()
-    this.#addQueueGauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them in each process', ({ pending }) => pending)
-    this.#addQueueGauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them in each process', ({ bytes }) => bytes)
+    this.#addQueueGauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them', ({ pending }) => pending)
+    this.#addQueueGauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them', ({ bytes }) => bytes)
     channels.queue.subscribe(queue => { this.#queues.push(queue) })
-    channels.createEnd.subscribe(({ outcome = 'failed' }) => { this.#createRequests.inc({ outcome }) })
+    channels.createEnd.subscribe(({ outcome = 'failed' }) => { this.#creates.inc({ outcome }) })
+    channels.batchStart.subscribe(() => { this.#batchesInFlight.inc() })
+    channels.batchEnd.subscribe(batch => { this.#observeBatch(batch) })
   }
 
   /** An `onResponse` hook. */
@@ -47,27 +54,33 @@ export class ServiceMetrics extends ProcessMetrics {
       method: request.method,
       route: request.is404 ? 'unknown' : request.routeOptions.url ?? 'unknown',
       status_code: reply.statusCode
-    }, reply.elapsedTime / 1000)
+    }, reply.elapsedTime / 1_000)
     done()
   }
 
   /** Sets the expiry time of the certificate served from now on. */
   observeCertificate ({ expiresAt }: TlsPair): void {
-    this.#certificateExpiry ??= new Gauge({
-      name: 'plant_store_tls_certificate_expiry_timestamp_seconds',
-      help: 'When the certificate that is served expires, in seconds since 1970',
-      aggregator: 'min',
-      registers: [this.registry]
-    })
+    this.#certificateExpiry ??= new Gauge(this.#metric(
+      'plant_store_tls_certificate_expiry_timestamp_seconds', 'When the certificate that is served expires, in seconds since 1970'
+    ))
     this.#certificateExpiry.set(expiresAt / 1_000)
+  }
+
+  #metric (name: string, help: string) {
+    return { name, help, registers: [this.registry] }
+  }
+
+  #observeBatch ({ plants, milliseconds = 0, retries }: BatchMessage): void {
+    this.#batchesInFlight.dec()
+    this.#batchPlants.observe(plants)
+    this.#batchSeconds.observe(milliseconds / 1_000)
+    if (retries > 0) this.#retries.inc(retries)
   }
 
   #addQueueGauge (name: string, help: string, value: (queue: QueueMessage) => number): void {
     const queues = this.#queues
     const gauge: Gauge = new Gauge({
-      name,
-      help,
-      registers: [this.registry],
+      ...this.#metric(name, help),
       collect: () => { gauge.set(queues.reduce((sum, queue) => sum + value(queue), 0)) }
     })
   }
@@ -76,10 +89,8 @@ export class ServiceMetrics extends ProcessMetrics {
     const requests = this.#requests
     // The histogram already counts requests: counting each a second time would add nothing.
     const total: Counter = new Counter({
-      name: 'http_requests_total',
-      help: `Requests that got a response${OF_KILLED_WORKERS}`,
+      ...this.#metric('http_requests_total', 'Requests that got a response'),
       labelNames: ['method', 'route', 'status_code'],
-      registers: [this.registry],
       async collect () {
         const { values } = await requests.get()
         total.reset()

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { readCommand, UnknownCommand, usage, type Command } from '../../../src/service/command-line.js'
-import { readConfiguration } from '../../../src/service/config/configuration.js'
+import { readCommand, UnknownCommand, type Command } from '../../../src/service/command-line.js'
+import { environment } from '../../../src/service/config/configuration.js'
+import { help } from '../../../src/service/help.js'
 import { projectFile } from '../../support/process/project.js'
 
 t.test('every command is parsed with its file and its options, in any order', async t => {
@@ -47,24 +48,16 @@ t.test('an invalid argument is refused with its name and a hint', async t => {
 })
 
 t.test('the help names every command and option, and fits a terminal of 132 columns', async t => {
-  for (const name of ['serve', 'export', 'import', 'backup', 'migrate', '--quiet', '--help', '--version', 'Exit codes']) t.match(usage, name)
-  t.strictSame(usage.split('\n').filter(line => line.length > 132), [])
+  for (const name of ['serve', 'export', 'import', 'backup', 'migrate', '--quiet', '--help', '--version', 'Exit codes']) t.match(help, name)
+  t.strictSame(help.split('\n').filter(line => line.length > 132), [])
 })
 
-t.test('the README, the help and the configuration have the same variables and defaults', async t => {
-  const values: Record<string, unknown> = { ...readConfiguration({}) }
-  const rows = [...readFileSync(projectFile('README.md'), 'utf8').matchAll(/^\| (`[A-Z_]+`.*?) \| (.*?) ?\|/gm)]
-    .map(([, names = '', defaults = '']) => ({ names: words(names), defaults: words(defaults) }))
-  t.strictSame(Object.keys(values).filter(name => /^[A-Z]/.test(name) && !rows.some(({ names }) => names.includes(name))), [])
-  t.ok(rows.length > 10)
-  for (const { names, defaults } of rows) {
-    const line = usage.split('\n').find(line => line.trim().startsWith(names.join(', '))) ?? ''
-    t.not(line, '', names.join())
-    if (defaults[0] !== undefined) t.match(line, `(default: ${defaults[0]}`, names.join())
-    for (const [place, name] of names.entries()) t.equal(String(values[name] ?? ''), defaults[place] ?? '', name)
+t.test('the help and the README have every variable, with its default', async t => {
+  const readme = readFileSync(projectFile('README.md'), 'utf8')
+  for (const [name, { default: usual }] of Object.entries(environment.properties)) {
+    const line = help.split('\n').find(line => line.startsWith(`  ${name} `)) ?? ''
+    t.match(line, usual === undefined ? /\w\)?$/ : `(default: ${usual})`, name)
+    const row = readme.split('\n').find(line => line.startsWith('| `') && line.split('|')[1]?.includes(`\`${name}\``)) ?? ''
+    t.match(row, usual === undefined ? '|' : `\`${usual}\``, name)
   }
 })
-
-function words (cell: string): string[] {
-  return [...cell.matchAll(/`(.*?)`/g)].map(([, word = '']) => word)
-}

@@ -1,11 +1,15 @@
+import { execFile } from 'node:child_process'
 import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { messageOf } from '../../../src/error-message.js'
 import { readConfiguration } from '../../../src/service/config/configuration.js'
 import { createStore } from '../../../src/service/create-store.js'
 import { makeCertificate } from '../../support/process/make-certificate.js'
-import { run, testFolder, token } from '../../support/process/program.js'
+import { create, launch, run, startService, testFolder, token } from '../../support/process/program.js'
+import { program } from '../../support/process/project.js'
+import { until } from '../../support/until.js'
 
 const SECRET = 'tooshort!secret'
 
@@ -20,7 +24,7 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
   const loop = join(folder, 'loop')
   symlinkSync(loop, loop)
   const wrong: [RegExp, NodeJS.ProcessEnv][] = [
-    [/^PORT is "80x": it must be a port, an integer from 0 to 65535; unset, it is 3000$/, { PORT: '80x' }],
+    [/^PORT is "80x": it must be an integer from 0 to 65535: the port to listen on.*; unset, it is 3000$/, { PORT: '80x' }],
     [/^HOST is empty: it must be /, { HOST: '' }],
     [/^ACCESS_TOKENS: token 1 of 1 is too short: each must be 16 characters or more/, { ACCESS_TOKENS: SECRET }],
     [/^ACCESS_TOKENS: token 2 of 2 .*16 characters or more/, { ACCESS_TOKENS: `${token},${SECRET}` }],
@@ -39,18 +43,17 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     [/^SQLite: .* cannot be written \(ELOOP/, { DATA_DIR: join(loop, 'data') }],
     [/^ACCESS_LOG is "yes": it must be true or false/, { ACCESS_LOG: 'yes' }],
     [/^LOG_LEVEL is "loud": it must be one of fatal, error, /, { LOG_LEVEL: 'loud' }],
-    [/^BODY_LIMIT is "0": it must be a number of bytes, an integer from 1/, { BODY_LIMIT: '0' }],
+    [/^BODY_LIMIT is "0": it must be an integer from 1 to 16000000: bytes/, { BODY_LIMIT: '0' }],
     [/^STORE_TIMEOUT is "1e3"/, { STORE_TIMEOUT: '1e3' }],
     [/^QUEUE_LIMIT is "-1"/, { QUEUE_LIMIT: '-1' }],
-    [/^QUEUE_BYTES is "64MB": it must be a number of bytes, an integer from 1 to /, { QUEUE_BYTES: '64MB' }],
-    [/^TRUST_PROXY holds "10.0.0.0\/33": it must hold addresses or CIDR ranges of proxies/, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/33' }],
+    [/^QUEUE_BYTES is "64MB": it must be an integer from 1 to \d+: bytes/, { QUEUE_BYTES: '64MB' }],
+    [/^TRUST_PROXY holds "10.0.0.0\/33": it must be addresses or CIDR ranges of proxies/, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/33' }],
     [/^TRUST_PROXY holds "proxy.example": /, { TRUST_PROXY: 'proxy.example' }],
     [/^REQUEST_ID_HEADER is "x id": it must be the name of a header/, { REQUEST_ID_HEADER: 'x id' }],
     [/^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/, { REQUEST_ID_HEADER: 'Authorization' }],
-    [/^WORKERS is "0": it must be a number of processes, an integer from 1 to 256/, { WORKERS: '0' }],
-    [/^METRICS_PORT is "70000": it must be a port, an integer from 0 to 65535$/, { METRICS_PORT: '70000' }],
+    [/^METRICS_PORT is "70000": it must be an integer from 0 to 65535: the port /, { METRICS_PORT: '70000' }],
     [/^METRICS_PORT and PORT are both 4000: METRICS_PORT must be a different port$/, { METRICS_PORT: '4000', PORT: '4000' }],
-    [/^DOCS is "on": it must be true or false$/, { DOCS: 'on' }],
+    [/^DOCS is "on": it must be true or false: /, { DOCS: 'on' }],
     [/^TLS_KEY_FILE is not set: /, { TLS_CERT_FILE: one.cert }],
     [/^TLS_CERT_FILE is not set: /, { TLS_KEY_FILE: one.key }],
     [/^TLS_CERT_FILE is ".*", which cannot be read \(ENOENT\)/, { TLS_CERT_FILE: join(folder, 'none'), TLS_KEY_FILE: one.key }],
@@ -91,15 +94,6 @@ async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
   }
 }
 
-t.test('a failed startup is also reported in one line with workers', async t => {
-  const folder = testFolder(t)
-  writeFileSync(join(folder, 'file'), '')
-  const { code, stderr } = await run([], { PORT: '0', WORKERS: '3', ACCESS_TOKENS: token, DATA_DIR: join(folder, 'file') }, { counted: true })
-  t.equal(code, 1)
-  t.match(stderr, /^plant-store: /)
-  t.equal(stderr.trimEnd().split('\n').length, 1, stderr)
-})
-
 t.test('--help and --version print to standard output; an unknown command is refused with a hint', async t => {
   const [help, version, unknown] = await Promise.all([run(['--help'], {}, { counted: true }), run(['--version'], {}), run(['sevre'], {}, { counted: true })])
   t.equal(help.code, 0)
@@ -107,4 +101,51 @@ t.test('--help and --version print to standard output; an unknown command is ref
   t.match(version.stdout, /^\d+\.\d+\.\d+\n$/)
   t.equal(unknown.code, 2)
   t.equal(unknown.stderr, 'plant-store: "sevre" is not a command; plant-store --help lists commands and options\n')
+})
+
+const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+
+t.test('HOST sets the address, BODY_LIMIT limits the bytes of a body, and QUEUE_LIMIT the pending create requests', async t => {
+  const service = await startService(t, { HOST: '0.0.0.0', BODY_LIMIT: '100', QUEUE_LIMIT: '1' })
+  t.match(service.address, /^http:\/\/0\.0\.0\.0:\d+$/)
+  const address = service.address.replace('0.0.0.0', '127.0.0.1')
+  const send = async (body: string) => (await fetch(`${address}/plants`, { method: 'POST', headers, body })).status
+  const plant = (bytes: number) => `{"id":0,"name":"${'x'.repeat(bytes - 18)}"}`
+  t.equal(plant(100).length, 100)
+  t.equal(await send(plant(100)), 200)
+  t.equal(await send(plant(101)), 413)
+  const statuses = new Set<number>()
+  for (let turn = 0; turn < 100 && statuses.size < 2; turn++) {
+    for (const { status } of await Promise.all(Array.from({ length: 20 }, () => create(address)))) statuses.add(status)
+  }
+  t.strictSame([...statuses].sort(), [200, 503])
+})
+
+t.test('lines below LOG_LEVEL are not logged', async t => {
+  const service = launch(t, { DATA_DIR: testFolder(t), ACCESS_TOKENS: token, LOG_LEVEL: 'warn', QUEUE_LIMIT: '1' })
+  const address = () => /listens at +(http\S+)/.exec(service.stdout)?.[1]
+  await until(() => address() !== undefined)
+  let refused = 0
+  for (let turn = 0; turn < 100 && refused === 0; turn++) {
+    const responses = await Promise.all(Array.from({ length: 20 }, () => create(String(address()))))
+    refused = responses.filter(({ status }) => status === 503).length
+  }
+  t.match(await service.end('SIGTERM'), { code: 0 })
+  t.ok(service.log.length > 0)
+  t.strictSame([...new Set(service.log.map(({ level }) => level))], [40])
+})
+
+t.test('secrets can be read from the files that ACCESS_TOKENS_FILE and MONGODB_URL_FILE name', async t => {
+  const [ACCESS_TOKENS_FILE, MONGODB_URL_FILE] = [join(testFolder(t), 'tokens'), join(testFolder(t), 'mongodb-url')]
+  writeFileSync(ACCESS_TOKENS_FILE, `${token}, the-other-access-token\n`)
+  writeFileSync(MONGODB_URL_FILE, 'mongodb://user:secret@host/\n')
+  const { ACCESS_TOKENS, MONGODB_URL } = readConfiguration({ ACCESS_TOKENS_FILE, MONGODB_URL_FILE })
+  t.strictSame([ACCESS_TOKENS, MONGODB_URL], [[token, 'the-other-access-token'], 'mongodb://user:secret@host/'])
+})
+
+t.test('a secret can be read from a pipe', async t => {
+  // Once the variables have been read, startup fails: no folder can be made there.
+  const script = `echo ${token} | ACCESS_TOKENS_FILE=/dev/stdin DATA_DIR=/dev/null "$0" "$1"`
+  const start = promisify(execFile)('sh', ['-c', script, process.execPath, program], { env: { PATH: process.env.PATH, PORT: '0' } })
+  await t.rejects(start, { code: 1, stderr: /^plant-store: SQLite: \/dev\/null\/plants\.db cannot be written / })
 })

@@ -17,7 +17,6 @@ export interface ExitResult {
 }
 
 interface ProgramOptions {
-  detached?: boolean
   /** Arguments of Node. */
   preload?: string[]
   /** Whether to measure its coverage, which takes an additional half second. */
@@ -35,11 +34,11 @@ export class Program {
 
   constructor (
     args: readonly string[], env: NodeJS.ProcessEnv,
-    { detached = false, preload = [], counted = false, input = false }: ProgramOptions = {}
+    { preload = [], counted = false, input = false }: ProgramOptions = {}
   ) {
     const variables = { PATH: process.env.PATH, ...env }
     const command = [...preload, program, ...args]
-    const options: SpawnOptions = { stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe'], detached }
+    const options: SpawnOptions = { stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe'] }
     this.child = counted
       ? spawn(process.execPath, command, { ...options, env: variables })
       : spawn('env', bare(variables, [process.execPath, ...command]), options)

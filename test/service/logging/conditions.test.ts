@@ -1,10 +1,22 @@
 import { join } from 'node:path'
+import { pino } from 'pino'
 import t from 'tap'
-import { faultSummary } from '../../../src/service/logging/fault-summary.js'
+import { faultSummary, logReadiness } from '../../../src/service/logging/conditions.js'
 import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
 import { create, startService, token } from '../../support/process/program.js'
 import { lockSqlite } from '../../support/stores/sqlite-file.js'
 import { VirtualClock } from '../../support/virtual-clock.js'
+
+t.test('the loss and the return of readiness are each logged once', async t => {
+  const clock = new VirtualClock()
+  const lines: string[] = []
+  const answers = [undefined, 'the store is down', 'the store is down', undefined, undefined]
+  const log = pino({}, { write: (line: string) => { lines.push(JSON.parse(line).msg) } })
+  t.teardown(logReadiness(async () => answers.shift(), log, clock))
+  await clock.pass(10_000)
+  t.strictSame(answers, [])
+  t.strictSame(lines, ['not ready: the store is down', 'ready again'])
+})
 
 function summary () {
   const clock = new VirtualClock()
@@ -14,7 +26,7 @@ function summary () {
   let requests = 0
   const report = (kind: string): void => {
     const id = `request-${++requests}`
-    faults.report(kind, () => id, () => lines.push(kind), repeated => {
+    faults.report(kind, id, () => lines.push(kind), repeated => {
       lines.push(`${kind}: ${repeated.count} more`)
       ids.push(...repeated.ids)
     })
@@ -60,7 +72,7 @@ t.test('beyond 20 different messages, all others are summarized as one kind, and
 })
 
 t.test('a storm of 503 responses is logged in a few lines without stacks, which count every response', async t => {
-  const service = await startService(t, { QUEUE_LIMIT: '1' })
+  const service = await startService(t, { QUEUE_LIMIT: '1', STORE_TIMEOUT: '1000' })
   const clients = new PlantClients(overHttp(service.address, token))
   await clients.load({ connections: 32, ms: 1_500 })
   const refused = clients.counts[503] ?? 0

@@ -1,9 +1,6 @@
-import { writeFileSync } from 'node:fs'
 import { errorCodes, type ErrorName } from '../../http/error-codes.js'
 import { createPlantSchema, ErrorSchema, NewPlantSchema, PlantSchema } from '../../http/schemas/create-plant-schema.js'
 import { version } from '../version.js'
-
-// A build step: writes the API description, with the schemas that validate, as a file of the package.
 
 const header = (description: string, example: string): object =>
   ({ description, required: true, schema: { type: 'string', examples: [example] } })
@@ -48,7 +45,8 @@ const probe = (operationId: string, summary: string, responses: object): object 
   }
 })
 
-const description = {
+/** The API description, with the schemas that validate. */
+export const openapi = {
   openapi: '3.1.0',
   info: {
     title: 'plant-store',
@@ -98,4 +96,3 @@ const description = {
     }
   }
 }
-writeFileSync(new URL('../../openapi.json', import.meta.url), `${JSON.stringify(description, undefined, 2)}\n`)

@@ -1,0 +1,163 @@
+import { once } from 'node:events'
+import net from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import tls from 'node:tls'
+import t, { type Test } from 'tap'
+import type { Configuration } from '../../src/service/config/configuration.js'
+import { readTlsPair } from '../../src/service/config/tls-pair.js'
+import { shutdownTimeoutMs } from '../../src/service/http/shutdown.js'
+import type { PlantStore } from '../../src/stores/plant-store.js'
+import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { RawConnection } from '../support/http/raw-connection.js'
+import { HEAD, serve } from '../support/http/service.js'
+import { makeCertificate } from '../support/process/make-certificate.js'
+import { startService, testFolder, token } from '../support/process/program.js'
+import { plantsInFile } from '../support/stores/sqlite-file.js'
+import { until } from '../support/until.js'
+
+t.jobs = 4
+
+/** A create request. */
+function create (id: number): string {
+  const body = `{"id":${id},"name":"ivy"}`
+  return [...HEAD, `Content-Length: ${body.length}`, '', body].join('\r\n')
+}
+
+/** A service on a store that records ids, and stores nothing until `release` is called. */
+async function serveHolding (t: Test, configuration: Partial<Configuration> = {}) {
+  const ids: bigint[] = []
+  let release = (): void => {}
+  const released = new Promise<void>(resolve => { release = resolve })
+  const store: PlantStore = {
+    async create ({ id }) {
+      ids.push(id)
+      await released
+      return 'stored'
+    }
+  }
+  const { app, port } = await serve(t, store, configuration)
+  /** Whether the service is closed long before its shutdown would be forced. */
+  const close = async () => Promise.race([app.close().then(() => true), sleep(9_000, false, { ref: false })])
+  return { port, ids, release, close, executed: async (count: number) => until(() => ids.length >= count) }
+}
+
+t.test('requests that are pending when a shutdown begins, and requests that follow them, get their responses', async t => {
+  const { port, release, close, executed } = await serveHolding(t)
+  const [one, other] = [await RawConnection.open(t, port), await RawConnection.open(t, port)]
+  one.write(create(1))
+  other.write(create(2) + create(3))
+  await executed(3)
+  const closed = close()
+  one.write(create(4))
+  await executed(4)
+  release()
+  for (const connection of [one, other]) {
+    t.match(await connection.answer(), { status: 200, headers: { connection: 'keep-alive' } })
+    t.match(await connection.answer(), { status: 200, headers: { connection: 'close' } }, 'the last one closes the connection')
+    await connection.closed()
+  }
+  t.ok(await closed)
+})
+
+t.test('during a shutdown, a request on an established connection is answered with Connection: close; new connections are refused', async t => {
+  const { port, release, close, executed } = await serveHolding(t)
+  const [pending, idle] = [await RawConnection.open(t, port), await RawConnection.open(t, port)]
+  pending.write(create(1))
+  idle.write('GET /health/ready HTTP/1.1', 'Host: a', '', '')
+  t.match(await idle.answer(), { status: 200, headers: { connection: 'keep-alive' } })
+  await executed(1)
+  const closed = close()
+  await sleep(100)
+  idle.write('GET /health/ready HTTP/1.1', 'Host: a', '', '')
+  t.match(await idle.answer(), { status: 503, headers: { connection: 'close' }, body: '{"error":50301,"message":"Not ready: the service is shutting down"}' })
+  await t.rejects(RawConnection.open(t, port), { code: 'ECONNREFUSED' })
+  release()
+  t.match(await pending.answer(), { status: 200, headers: { connection: 'close' } })
+  t.ok(await closed)
+})
+
+for (const scheme of ['http', 'https']) {
+  t.test(`over ${scheme}, a shutdown waits for a slow store, and not for connections without a request`, async t => {
+    const { cert, key, pem } = makeCertificate(testFolder(t), 'a')
+    const { port, release, close, executed } = await serveHolding(t, scheme === 'https' ? { tls: readTlsPair(cert, key) } : {})
+    const connect = async () => {
+      const client = scheme === 'https' ? tls.connect({ port, ca: pem }) : net.connect({ port })
+      t.teardown(() => { client.destroy() })
+      await once(client, scheme === 'https' ? 'secureConnect' : 'connect')
+      return client
+    }
+    await Promise.all([connect(), RawConnection.open(t, port)])
+    const client = await connect()
+    client.write(create(1))
+    const received = text(client)
+    await executed(1)
+    const closed = close()
+    await sleep(1_500)
+    release()
+    t.match(await received, /^HTTP\/1\.1 200 [^]*connection: close/i)
+    t.ok(await closed)
+  })
+}
+
+t.test('a shutdown does not wait for pipelined requests whose client has disconnected', async t => {
+  const { port, release, close, executed } = await serveHolding(t)
+  const connection = await RawConnection.open(t, port)
+  connection.write(create(1) + create(2))
+  await executed(2)
+  const closed = close()
+  connection.socket.destroy()
+  await sleep(50)
+  release()
+  t.ok(await closed)
+})
+
+t.test('SIGTERM under load cuts off no request', async t => {
+  const service = await startService(t)
+  const clients = new PlantClients(overHttp(service.address, token))
+  const stop = clients.start(64)
+  await until(() => clients.acknowledged.length > 200)
+  const start = performance.now()
+  const { code, stderr } = await service.end('SIGTERM')
+  const took = performance.now() - start
+  await stop()
+  t.equal(code, 0, stderr)
+  t.ok(took < 10_000, `${Math.round(took)} ms`)
+  t.strictSame(Object.keys(clients.counts), ['200', 'refused'], 'later connections are refused')
+  t.strictSame(lost(clients.sent, plantsInFile(join(service.folder, 'plants.db'))), [])
+  t.match(service.log.at(-1), { msg: 'stopped' })
+})
+
+t.test('a shutdown is forced 5 s after STORE_TIMEOUT, and after 25 s in any case', async t => {
+  t.strictSame(
+    [1, 10_000, 20_000, 20_001, 600_000].map(STORE_TIMEOUT => shutdownTimeoutMs({ STORE_TIMEOUT })),
+    [5_001, 15_000, 25_000, 25_000, 25_000]
+  )
+})
+
+t.test('a second signal exits immediately', async t => {
+  const service = await startService(t)
+  // The shutdown would wait for a request that never completes.
+  const connection = await RawConnection.open(t, Number(new URL(service.address).port))
+  connection.write('POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${token}`, 'Content-Type: application/json', 'Content-Length: 10', 'Expect: 100-continue', '', '')
+  t.equal((await connection.answer()).status, 100, 'the service has received the request')
+  service.child.kill('SIGTERM')
+  await service.logged('SIGTERM: finishing pending requests')
+  const start = performance.now()
+  t.equal((await service.end('SIGTERM')).code, 1)
+  t.ok(performance.now() - start < 4_000)
+})
+
+t.test('after an uncaught exception it is logged, pending requests are finished, and the exit code is 1', async t => {
+  // Thrown soon after SIGUSR1, with create requests pending.
+  const source = 'process.on("SIGUSR1", () => { setTimeout(() => { throw new Error("thrown by the test") }, 100) })'
+  const service = await startService(t, {}, { counted: true, preload: ['--import', `data:text/javascript,${encodeURIComponent(source)}`] })
+  const clients = new PlantClients(overHttp(service.address, token))
+  const stop = clients.start(8)
+  await until(() => clients.acknowledged.length > 0)
+  t.equal((await service.end('SIGUSR1')).code, 1)
+  await stop()
+  t.strictSame(Object.keys(clients.counts), ['200', 'refused'])
+  t.match(await service.logged('shutting down after an uncaught error'), { level: 60, err: { message: 'thrown by the test' } })
+})
