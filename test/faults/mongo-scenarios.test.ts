@@ -74,7 +74,6 @@ function missing (plants: { id: number, name: string }[], stored: Map<bigint, St
 /** Ends all faults, and waits until MongoDB has executed the delayed commands. */
 async function recover (mongo: ScriptedMongo, service: Service): Promise<void> {
   mongo.clearCues()
-  mongo.delayAnswers(0)
   mongo.resumeReplication()
   await mongo.start()
   mongo.resume()

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import t from 'tap'
 import { Program, run, testFolder, token } from '../support/process/program.js'
+import { delayReply } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
@@ -30,7 +31,7 @@ t.test('plants that cannot be copied are named by their ids, without the advice 
 
 t.test('an interrupted migration reports its progress, and a second run completes it, with the plants created meanwhile', async t => {
   const mongo = await ScriptedMongo.start(t)
-  mongo.delayAnswers(100)
+  mongo.on('insert', delayReply(100), { times: 1_000 })
   const folder = testFolder(t)
   fill(folder, manyPlants(30_000))
   const env = { DATA_DIR: folder, MONGODB_URL: mongo.url }
@@ -44,7 +45,7 @@ t.test('an interrupted migration reports its progress, and a second run complete
   t.match(stderr, /^not finished: interrupted: run it again to continue$/m)
   t.equal(copied, mongo.majority().size)
   t.ok(copied < 30_000)
-  mongo.delayAnswers(0)
+  mongo.clearCues()
   const again = await run(['migrate'], env)
   t.equal(again.stdout, `copied ${31_000 - copied}, already there ${copied}, in conflict 0, invalid 0\n`)
   t.equal(again.code, 0)

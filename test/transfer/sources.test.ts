@@ -8,8 +8,7 @@ import { linesOf, ndjsonSource, openNdjsonFile } from '../../src/transfer/source
 import { TransferFault } from '../../src/transfer/sources/plant-source.js'
 import { sqliteSource } from '../../src/transfer/sources/sqlite-source.js'
 import { openDescriptors, withDescriptors } from '../support/process/open-descriptors.js'
-import type { Cue } from '../support/scripted-mongodb/cue.js'
-import { closeBeforeStoring, unreplicated } from '../support/scripted-mongodb/cues.js'
+import { closeBeforeStoring, type Cue } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
 import { entriesOf, fill, manyPlants } from './plants.js'
@@ -83,7 +82,7 @@ t.test('a document that is not a valid plant is named by its id, whatever option
     { _id: 4n, name: 4 }, { _id: 5n, name: 'five', tag: null }, { _id: 6.5, name: 'six' }, { _id: 'seven', name: 'seven' },
     { _id: new ObjectId('6b02e41628411e28e5d85aa5'), name: 'eight' }
   ])
-  mongo.on('insert', unreplicated())
+  mongo.on('insert', (_context, execute) => execute({ replicated: false }))
   await collection.insertMany([{ _id: 3n, name: 'not on the majority' } as Document], { writeConcern: { w: 1 } })
   const entries = await entriesOf(await mongoSource(`${mongo.url}&raw=true&promoteValues=false`))
   t.strictSame(new Map(entries.map(({ place, plant }) => [place, plant])), new Map<string, unknown>([

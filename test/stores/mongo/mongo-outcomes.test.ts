@@ -7,9 +7,8 @@ import { connectionFault, wasSilent } from '../../../src/stores/mongo/mongo-erro
 import { commandFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import type { NewPlant } from '../../../src/stores/plant-store.js'
-import type { Cue } from '../../support/scripted-mongodb/cue.js'
 import {
-  answer, closeAfterStoring, closeBeforeStoring, hang, shardFailure, unreplicated, writeConcernError, writeErrors
+  answer, closeAfterStoring, closeBeforeStoring, hang, writeConcernError, writeErrors, type Cue
 } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 
@@ -49,7 +48,6 @@ const inserts: [name: string, insert: Cue, result: object][] = [
   ['an error with NoWritesPerformed', answer({ code: 112, labels: ['NoWritesPerformed'] }), notStored],
   ['an error without a label', answer({ code: 11602 }), unknown()],
   ['a write error', writeErrors({ at: [0], code: 2, message: 'bad value' }), [unknown('MongoDB: write error 2 (bad value)')]],
-  ['only the primary has it', unreplicated(), [unknown()]],
   ['a duplicate that the majority does not have, of a server that does not name the index',
     () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: 'duplicate key' }] }), [unknown(/not on the majority yet/)]],
   ['a write concern error', writeConcernError({ code: 64, message: 'timed out' }), [unknown('MongoDB: write concern error 64 (timed out)')]],
@@ -73,7 +71,7 @@ t.test('a plant has the outcome that the evidence allows, whichever copy of the 
     }
     mongo.on('insert', writeErrors({ at: [1], code: 121 }))
     t.match(await write(3), ['stored', refused(/121/), 'stored'], `${name}: one plant of a batch is refused`)
-    mongo.on('insert', shardFailure({ from: 1, storedFirst: 1 }))
+    mongo.on('insert', writeErrors({ at: [1, 2], code: 6 }))
     t.match(await write(3), ['stored', unknown(), unknown()], `${name}: a shard is lost`)
     const [again, other] = [{ ...FICUS, id }, { ...FICUS, id: id - 2n, name: 'Fern' }]
     t.match(await writer.write([again, other], performance.now() + 2_000), ['stored', 'taken'], `${name}: sent again`)

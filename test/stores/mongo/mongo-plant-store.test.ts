@@ -12,7 +12,7 @@ import { PlantNotStored, PlantOutcomeUnknown, type NewPlant, type PlantStore } f
 import { closedPort } from '../../support/process/lasting-port.js'
 import { needs } from '../../support/process/needs.js'
 import {
-  closeAfterStoring, closeBeforeStoring, closeWithinReply, hang, stepDown, writeConcernError
+  closeAfterStoring, closeBeforeStoring, hang, stepDown, writeConcernError
 } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 import { mongodb } from '../../support/stores/mongodb-for-tests.js'
@@ -183,7 +183,7 @@ t.test('a server that starts later is found', async t => {
 })
 
 t.test('a plant whose response is lost is retried', async t => {
-  for (const cue of [closeAfterStoring(), closeWithinReply(), closeBeforeStoring()]) {
+  for (const cue of [closeAfterStoring(), closeBeforeStoring()]) {
     const { mongo, store } = await setUp(t)
     mongo.on('insert', cue)
     t.match(await store.create(FICUS, soon()), /^(stored|same)$/)

@@ -1,131 +1,114 @@
-import { CommandError, type Failure } from './command-error.js'
-import type { Answer, Cue, Overrides, CueContext } from './cue.js'
-import type { StepDownOptions } from './deployment.js'
+import type { Document } from 'bson'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Request } from './wire.js'
+
+/** The fields of the answer to a failed command. */
+export interface Failure {
+  readonly code: number
+  readonly message?: string
+  readonly labels?: readonly string[]
+}
+
+/** The answer to a command that fails as a whole. */
+export function failed ({ code, message = `error ${code}`, labels }: Failure): Document {
+  return { ok: 0, errmsg: message, code, errorLabels: labels }
+}
+
+/** What a cue changes in the execution of a command. */
+export interface Overrides {
+  /** If false, the primary stores it but does not replicate it; a majority write fails immediately. */
+  readonly replicated?: boolean
+  /** The failure of the document at this index, if any; `stored` if it is stored nevertheless. */
+  readonly fault?: (index: number) => Failure & { readonly stored: boolean } | undefined
+}
+
+/** What happens when a primary steps down. */
+export interface StepDownOptions {
+  /** Milliseconds without a primary. */
+  readonly electAfter?: number
+  /** The next primary does not have the writes that were not majority-committed. */
+  readonly rollBack?: boolean
+  /** The old primary also closes its connections. */
+  readonly closeConnections?: boolean
+}
+
+/** The answer to send, or none. */
+export type Answer = Document | undefined | void
+
+/**
+ * What the server does instead of only executing and answering one command. `execute` executes the command, each time
+ * it is called, and returns the answer of a healthy server.
+ */
+export type Cue = (context: {
+  readonly request: Request
+  /** Closes the connection. */
+  readonly close: () => void
+  readonly stepDown: (options: StepDownOptions) => Promise<void>
+}, execute: (overrides?: Overrides) => Promise<Answer>) => Answer | Promise<Answer>
 
 /** The command is neither executed nor answered; the connection stays open. */
-export function hang (): Cue {
-  return () => undefined
-}
+export const hang = (): Cue => () => undefined
 
 /** Stored, but the answer never arrives; the connection stays open. */
-export function loseReply (): Cue {
-  return async (_context, execute) => {
-    await execute()
-    return undefined
-  }
+export const loseReply = (): Cue => async (_context, execute) => { await execute() }
+
+export const closeBeforeStoring = (): Cue => ({ close }) => close()
+
+export const closeAfterStoring = (): Cue => async ({ close }, execute) => {
+  await execute()
+  close()
 }
 
-/** The connection closes before anything is stored. */
-export function closeBeforeStoring (): Cue {
-  return context => close(context)
-}
-
-/** Stored, and the connection closes without an answer. */
-export function closeAfterStoring (): Cue {
-  return async (context, execute) => {
-    await execute()
-    return close(context)
-  }
-}
-
-/** Stored, and the connection closes in the middle of the answer. */
-export function closeWithinReply (): Cue {
-  return async (context, execute) => {
-    const answer = await execute()
-    if (answer !== undefined) context.sendHalf(answer)
-    return undefined
-  }
-}
-
-/** Delays the next cue of `inOrder`, or the execution. */
-export function delay (ms: number): Cue {
-  return async (context, execute) => {
-    await context.wait(ms)
-    return await execute()
-  }
+/** Delays the execution, or another cue. */
+export const delay = (ms: number, cue?: Cue): Cue => async (context, execute) => {
+  await sleep(ms, undefined, { ref: false })
+  return await (cue === undefined ? execute() : cue(context, execute))
 }
 
 /** Stored immediately, answered later. */
-export function delayReply (ms: number): Cue {
-  return async (context, execute) => {
-    const usual = await execute()
-    await context.wait(ms)
-    return usual
-  }
-}
-
-/**
- * Only the primary stores it: a later rollback removes it, a later majority write replicates it. The answer is that of
- * such a write: write concern error 64 if the majority was requested.
- */
-export function unreplicated (): Cue {
-  return (_context, execute) => execute({ replicated: false })
+export const delayReply = (ms: number): Cue => async (_context, execute) => {
+  const usual = await execute()
+  await sleep(ms, undefined, { ref: false })
+  return usual
 }
 
 /** The whole command fails with this code and these labels; nothing is stored or, if `stored`, everything. */
 export function answer (
-  { stored = false, replicated = true, ...failure }: Failure & { stored?: boolean, replicated?: boolean }
+  { stored, replicated = true, ...failure }: Failure & { stored?: boolean, replicated?: boolean }
 ): Cue {
-  return async ({ member }, execute) => {
+  return async (_context, execute) => {
     if (stored) await execute({ replicated })
-    return member.failed(new CommandError(failure))
+    return failed(failure)
   }
 }
 
 /** The documents at these indexes fail with this code; `stored` if they are stored nevertheless. */
-export function writeErrors (
-  { at, stored = false, ...failure }: Failure & { at: readonly number[], stored?: boolean }
-): Cue {
+export function writeErrors ({ at, stored = false, ...failure }: Failure & { at: number[], stored?: boolean }): Cue {
   return (_context, execute) => execute({ fault: index => at.includes(index) ? { ...failure, stored } : undefined })
 }
 
-/** Stored and answered with a write concern error; unless `majority`, a later rollback removes it. */
-export function writeConcernError ({ code, message = 'scripted', majority = false }: Failure & { majority?: boolean }): Cue {
+/**
+ * Answered with a write concern error, although the majority stored it or, by default, only the primary, until a
+ * rollback or a later majority write.
+ */
+export function writeConcernError (
+  { code, message = 'scripted', majority = false }: Failure & { majority?: boolean }
+): Cue {
+  const errInfo = { writeConcern: { w: 'majority' } }
   return async (_context, execute) => {
     const usual = await execute({ replicated: majority })
-    if (usual === undefined) return undefined
-    return { ...usual, writeConcernError: { code, errmsg: message, errInfo: { writeConcern: { w: 'majority' } } } }
+    return usual && { ...usual, writeConcernError: { code, errmsg: message, errInfo } }
   }
-}
-
-/**
- * What mongos answers after it lost a shard: every document from index `from` on, which went to that shard, gets the
- * code as its write error, although the shard stored the first `storedFirst` of them.
- */
-export function shardFailure (
-  { code = 6, from = 0, storedFirst = 0 }: { code?: number, from?: number, storedFirst?: number } = {}
-): Cue {
-  const message = 'Write results unavailable from shard.example:27018 :: caused by :: connection closed'
-  const fault: NonNullable<Overrides['fault']> = index =>
-    index < from ? undefined : { code, message, stored: index < from + storedFirst }
-  return (_context, execute) => execute({ fault })
 }
 
 /**
  * The primary steps down while it executes the command: nothing is stored or, if `stored`, only on the primary. The
- * client gets error 11602 or, with `closeConnections`, a closed connection. Options as for `ScriptedMongo.stepDown`.
+ * client gets error 11602 or, with `closeConnections`, a closed connection.
  */
-export function stepDown ({ stored = false, ...options }: StepDownOptions & { stored?: boolean } = {}): Cue {
-  return async ({ member }, execute) => {
+export function stepDown ({ stored, ...options }: StepDownOptions & { stored?: boolean } = {}): Cue {
+  return async (context, execute) => {
     if (stored) await execute({ replicated: false })
-    member.deployment.stepDown(options)
-    return member.failed(new CommandError({ code: 11602, message: 'operation was interrupted' }))
+    context.stepDown(options)
+    return failed({ code: 11602, message: 'operation was interrupted' })
   }
-}
-
-/** Several cues for one command: each executes the next, and the last one the command. */
-export function inOrder (...cues: readonly Cue[]): Cue {
-  return (context, execute) => {
-    const from = (place: number, soFar: Overrides): Answer | Promise<Answer> => {
-      const cue = cues[place]
-      return cue === undefined
-        ? execute(soFar)
-        : cue(context, async overrides => await from(place + 1, { ...soFar, ...overrides }))
-    }
-    return from(0, {})
-  }
-}
-
-function close (context: CueContext): undefined {
-  context.closeConnection()
 }

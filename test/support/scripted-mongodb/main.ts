@@ -10,5 +10,5 @@ process.on('SIGTERM', end)
 process.on('SIGINT', end)
 
 function end () {
-  mongo.close().then(() => process.exit())
+  mongo.stop().then(() => process.exit())
 }

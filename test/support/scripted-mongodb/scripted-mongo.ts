@@ -1,7 +1,14 @@
-import { type Document } from 'bson'
-import type { Cue } from './cue.js'
-import { Deployment, type Kind, type StepDownOptions } from './deployment.js'
-import type { Member } from './member.js'
+import { Long, ObjectId, type Document } from 'bson'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { listenOnLastingPort } from '../process/lasting-port.js'
+import { failed, type Answer, type Cue, type Overrides, type StepDownOptions } from './cues.js'
+import { Documents } from './documents.js'
+import { readRequests, writeAnswer, type Request } from './wire.js'
+
+/** The kind of deployment that a client sees. */
+export type Kind = 'standalone' | 'replica set' | 'mongos'
 
 /** A stored plant, without its id. */
 export interface StoredPlant {
@@ -11,149 +18,239 @@ export interface StoredPlant {
 
 /**
  * A MongoDB for tests: real drivers connect to it, and on cue it fails as a real one does. Without a cue it is
- * reliable: no failover removes what it acknowledged with `w: 'majority'`.
+ * reliable: no failover removes what it acknowledged with `w: 'majority'`. As a replica set it has one member, which
+ * loses the primary role at a step-down, and regains it.
  *
  * ```ts
  * const mongo = await ScriptedMongo.start(t, { as: 'replica set' })
- * mongo.on('insert', closeAfterStoring())                     // the next insert
- * mongo.on('insert', answer({ code: 91 }), { times: 3 })      // the three after it
+ * mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 91 }), { times: 3 })
  * await mongo.stepDown({ electAfter: 500, rollBack: true })
  * mongo.majority().has(42n)
  * ```
  */
 export class ScriptedMongo {
-  readonly #deployment: Deployment
+  readonly #documents = new Documents()
+  readonly #cues = new Map<string, { cue: Cue, times: number }[]>()
+  readonly #sockets = new Set<Socket>()
+  #server: Server | undefined
+  #port = 0
+  #isPrimary = true
+  #election: Promise<void> | undefined
+  /** The identity of the server's process, which a restart changes. */
+  #process = new ObjectId()
+  #roleChanges = 0
+  #roleChange = new AbortController()
+  /** What waits for the end of a hang, if the server hangs. */
+  #held: (() => void)[] | undefined
 
-  /** Starts a server that is closed after the test; without a test, call `close()`. */
+  /** Starts a server that is closed after the test; without a test, call `stop()`. */
   static async start (
     t: { teardown: (end: () => Promise<void>) => unknown } | undefined,
     { as = 'replica set' }: { as?: Kind } = {}
   ): Promise<ScriptedMongo> {
-    const mongo = new ScriptedMongo(new Deployment(as))
+    const mongo = new ScriptedMongo(as)
     await mongo.start()
-    t?.teardown(async () => { await mongo.close() })
+    t?.teardown(async () => { await mongo.stop() })
     return mongo
   }
 
-  private constructor (deployment: Deployment) {
-    this.#deployment = deployment
-  }
+  private constructor (private readonly kind: Kind) {}
 
-  /** The connection string, with all members. */
   get url (): string {
     return this.urlOf('')
   }
 
   /** The connection string of a database. */
   urlOf (database: string): string {
-    const hosts = this.members.map(({ address }) => address).join(',')
-    return `mongodb://${hosts}/${database}${this.#deployment.kind === 'replica set' ? '?replicaSet=rs0' : ''}`
-  }
-
-  /** The servers; each can be stopped, started, hung and resumed separately. */
-  get members (): readonly Member[] {
-    return this.#deployment.members
-  }
-
-  /** The member that accepts writes, if there is one now. */
-  get primary (): Member | undefined {
-    return this.#deployment.primary
+    return `mongodb://${this.#address}/${database}${this.kind === 'replica set' ? '?replicaSet=rs0' : ''}`
   }
 
   /** Plays a cue for the next such command, or the next `times`; cues for the same command are played in order. */
   on (command: string, cue: Cue, { times = 1 } = {}): this {
-    this.#deployment.cues.add(command, cue, times)
+    this.#cues.set(command, [...this.#cues.get(command) ?? [], { cue, times }])
     return this
   }
 
   /** Removes the cues that have not been played. */
   clearCues (): void {
-    this.#deployment.cues.clear()
+    this.#cues.clear()
   }
 
   /** All stored plants of all databases, by id. */
   plants (): Map<bigint, StoredPlant> {
-    return this.#plants(() => true)
+    return this.#documents.plants()
   }
 
-  /** The plants that are majority-committed, which no failover can remove. */
+  /** The plants that the majority has, which no failover can remove. */
   majority (): Map<bigint, StoredPlant> {
-    return this.#plants(state => state === 'majority')
+    return this.#documents.plants({ committed: true })
   }
 
-  /** The primary steps down; resolves when another one is elected. */
-  async stepDown (options: StepDownOptions = {}): Promise<void> {
-    await this.#deployment.stepDown(options)
+  /** The primary steps down; resolves when there is one again. */
+  async stepDown ({ electAfter = 0, rollBack = false, closeConnections = false }: StepDownOptions = {}): Promise<void> {
+    this.#election ??= this.#electLater(electAfter, rollBack)
+    if (closeConnections) this.disconnect()
+    await this.#election
   }
 
-  /** Makes another member the primary immediately, for example after the primary was stopped or hung. */
+  /** Another term begins immediately; with `rollBack`, without the writes that are not majority-committed. */
   elect ({ rollBack = false } = {}): void {
-    this.#deployment.elect(rollBack)
-  }
-
-  /** Rolls back all writes that are not majority-committed. */
-  rollBack (): void {
-    this.#deployment.replication.rollBack()
+    this.#documents.interrupt({ rollBack })
+    this.#documents.replicate()
+    this.#announce({ isPrimary: true })
   }
 
   /** Replication stops until `resumeReplication`: a majority write waits. */
   pauseReplication (): void {
-    this.#deployment.replication.pause()
+    this.#documents.isPaused = true
   }
 
   resumeReplication (): void {
-    this.#deployment.replication.resume()
+    this.#documents.isPaused = false
+    this.#documents.replicate()
   }
 
-  /** Every member keeps reading, but does not execute or answer anything, including heartbeats. */
+  /** The server reads, but does not execute or answer anything, including heartbeats, like a suspended process. */
   hang (): void {
-    for (const member of this.members) member.hang()
+    this.#held ??= []
   }
 
-  /** The members resume, with the requests received since; with `forget`, without them. */
-  resume (options: { forget?: boolean } = {}): void {
-    for (const member of this.members) member.resume(options)
-  }
-
-  /** Delays every answer from now on; 0 ends the delay. */
-  delayAnswers (ms: number): void {
-    this.#deployment.answerDelayMs = ms
+  /** Resumes with the requests received since, even if their clients are gone; with `forget`, without them. */
+  resume ({ forget = false } = {}): void {
+    const held = this.#held
+    this.#held = undefined
+    if (!forget) for (const resolve of held ?? []) resolve()
   }
 
   /** Closes every connection; new ones are accepted. */
   disconnect (): void {
-    for (const member of this.members) member.disconnect()
+    for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Every process dies: connections close, and new ones are refused. Stored documents remain. */
+  /** The process dies: connections close, new ones are refused, pending requests are dropped. Documents remain. */
   async stop (): Promise<void> {
-    await Promise.all(this.members.map(async member => { await member.stop() }))
+    const server = this.#server
+    this.#server = undefined
+    this.#process = new ObjectId()
+    this.resume({ forget: true })
+    this.#announce({ isPrimary: this.#isPrimary })
+    this.disconnect()
+    if (server !== undefined) await new Promise(resolve => server.close(resolve))
   }
 
-  /** Starts the stopped members again, on the same ports. */
+  /** Listens, after a stop on the same port. */
   async start (): Promise<void> {
-    await Promise.all(this.members.map(async member => { await member.start() }))
+    if (this.#server !== undefined) return
+    const server = this.#server = createServer({ noDelay: true }, socket => this.#accept(socket))
+    if (this.#port === 0) await listenOnLastingPort(server)
+    else await once(server.listen(this.#port, '127.0.0.1'), 'listening')
+    this.#port = (server.address() as AddressInfo).port
   }
 
-  /** Closes it. May be called twice. */
-  async close (): Promise<void> {
-    this.#deployment.replication.interrupt()
-    await this.stop()
-    this.#deployment.close()
+  get #address (): string {
+    return `127.0.0.1:${this.#port}`
   }
 
-  #plants (wanted: (state: string) => boolean): Map<bigint, StoredPlant> {
-    const { memory } = this.#deployment
-    const plants = new Map<bigint, StoredPlant>()
-    for (const namespace of memory.namespaces.filter(name => name.endsWith('.plants'))) {
-      for (const { key, document, state } of memory.collection(namespace).values()) {
-        if (typeof key === 'bigint' && wanted(state)) plants.set(key, withoutId(document))
-      }
+  get #topologyVersion (): Document {
+    return { processId: this.#process, counter: Long.fromNumber(this.#roleChanges) }
+  }
+
+  async #electLater (ms: number, rollBack: boolean): Promise<void> {
+    this.#announce({ isPrimary: false })
+    this.#documents.interrupt()
+    await sleep(ms, undefined, { ref: false })
+    this.#election = undefined
+    if (!this.#isPrimary) this.elect({ rollBack })
+  }
+
+  /** Answers the monitors of all clients. */
+  #announce ({ isPrimary }: { isPrimary: boolean }): void {
+    this.#isPrimary = isPrimary
+    this.#roleChanges++
+    this.#roleChange.abort()
+    this.#roleChange = new AbortController()
+  }
+
+  #accept (socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.on('close', () => this.#sockets.delete(socket))
+    socket.on('error', () => {}) // a client may disconnect at any time
+    readRequests(socket, request => this.#receive(request, socket))
+  }
+
+  async #receive (request: Request, socket: Socket): Promise<void> {
+    await this.#resumed()
+    if (request.command === 'hello' && request.body['topologyVersion'] !== undefined) return await this.#streamHello(request, socket)
+    const answer = await this.#play(request, socket)
+    if (answer) await this.#send(socket, answer, request)
+  }
+
+  /** Executes a request as its cue says, if there is one, or as usual. */
+  async #play (request: Request, socket: Socket): Promise<Answer> {
+    const process = this.#process
+    const execute = async (overrides = {}) => {
+      if (process !== this.#process) return // it died while a cue was waiting
+      return await this.#execute(request, overrides)
     }
-    return plants
+    const queue = this.#cues.get(request.command)
+    const next = queue?.[0]
+    if (next === undefined) return await execute()
+    if (--next.times <= 0) queue?.shift()
+    const close = () => { socket.destroy() }
+    return await next.cue({ request, close, stepDown: options => this.stepDown(options) }, execute)
   }
-}
 
-function withoutId ({ _id, ...plant }: Document): StoredPlant {
-  return plant as StoredPlant
+  async #execute (request: Request, overrides: Overrides): Promise<Document> {
+    const { command } = request
+    if (command === 'hello') return this.#hello()
+    if (['ping', 'endSessions', 'killCursors'].includes(command)) return { ok: 1 }
+    if (!this.#isPrimary) return failed({ code: command === 'insert' ? 10107 : 13435, message: 'not primary' })
+    return await this.#documents.execute(request, overrides).catch(({ message }) => failed({ code: 2, message }))
+  }
+
+  /** Describes this server to a driver, with the field of `hello` and that of the older `isMaster`. */
+  #hello (): Document {
+    const me = this.#address
+    return {
+      helloOk: true,
+      isWritablePrimary: this.#isPrimary,
+      ismaster: this.#isPrimary,
+      ...(this.kind === 'mongos' && { msg: 'isdbgrid' }),
+      ...(this.kind === 'replica set' && { setName: 'rs0', hosts: [me], me, secondary: !this.#isPrimary }),
+      maxBsonObjectSize: 16_777_216,
+      maxMessageSizeBytes: 48_000_000,
+      maxWriteBatchSize: 100_000,
+      logicalSessionTimeoutMinutes: 30,
+      minWireVersion: 0,
+      maxWireVersion: 21,
+      ok: 1
+    }
+  }
+
+  /** A driver's monitor sends one `hello`, and gets an answer at each change, and at least every `maxAwaitTimeMS`. */
+  async #streamHello (request: Request, socket: Socket): Promise<void> {
+    let { body: { topologyVersion: seen, maxAwaitTimeMS }, requestId } = request
+    do {
+      const isKnown = this.#process.equals(seen.processId) && Number(seen.counter) === this.#roleChanges
+      const { signal } = this.#roleChange
+      if (isKnown) await sleep(Number(maxAwaitTimeMS), undefined, { signal, ref: false }).catch(() => {})
+      await this.#resumed()
+      seen = this.#topologyVersion
+      requestId = await this.#send(socket, this.#hello(), { ...request, requestId })
+    } while (request.allowsExhaust && !socket.destroyed)
+  }
+
+  /** Returns the answer's id, to which the next answer of a stream refers. */
+  async #send (socket: Socket, answer: Document, request: Request): Promise<number> {
+    await this.#resumed()
+    // By the version the driver notices whether an error is older than what it knows of the server.
+    const { id, bytes } = writeAnswer({ topologyVersion: this.#topologyVersion, ...answer }, request)
+    if (!socket.destroyed) socket.write(bytes)
+    return id
+  }
+
+  /** Resolves once the server does not hang. */
+  async #resumed (): Promise<void> {
+    while (this.#held !== undefined) await new Promise<void>(resolve => { this.#held?.push(resolve) })
+  }
 }

@@ -1,0 +1,181 @@
+import { Double, EJSON, Int32, Long, type Document } from 'bson'
+import { failed, type Failure, type Overrides } from './cues.js'
+import type { StoredPlant } from './scripted-mongo.js'
+import type { Request } from './wire.js'
+
+const DUPLICATE_KEY = 11000
+/** Small, so that a test needs few plants for several batches. */
+const BATCH_SIZE = 1_000
+/** What the driver's `countDocuments` sends. */
+const COUNT = '[{"$match":{}},{"$group":{"_id":1,"n":{"$sum":1}}}]'
+
+/** An `_id` as a key of a Map: integers of every BSON type as a bigint, exact over int64; all else as text. */
+type IdKey = bigint | string
+
+/** A stored document, and whether the majority of the members has it. */
+interface Stored {
+  readonly key: IdKey
+  readonly document: Document
+  committed: boolean
+}
+
+type Collection = Map<IdKey, Stored>
+
+/**
+ * The documents, how far they are replicated, and the commands on them. As in an oplog, the committed writes are a
+ * prefix of all writes: a commit includes every write before it, and a rollback undoes every write that is not
+ * committed.
+ */
+export class Documents {
+  readonly #collections = new Map<string, Collection>()
+  #uncommitted: { collection: Collection, stored: Stored }[] = []
+  /** While replication is paused, majority writes wait. */
+  isPaused = false
+  /** The majority writes that are not replicated yet. */
+  #waiting: ((replicated: boolean) => void)[] = []
+  /** The result sets that are not read to the end, with the last document that was. */
+  readonly #cursors = new Map<number, { find: Request, last: IdKey }>()
+  #lastCursor = 0
+
+  /** The plants of all databases by id, or those of them that the majority has. */
+  plants ({ committed: onlyCommitted = false } = {}): Map<bigint, StoredPlant> {
+    const stored = [...this.#collections.values()].flatMap(collection => [...collection.values()])
+    return new Map(stored.filter(({ committed }) => committed || !onlyCommitted)
+      .map(({ key, document: { _id, ...plant } }) => [key as bigint, plant as StoredPlant]))
+  }
+
+  /** Commits everything written so far, unless replication is paused. */
+  replicate (): void {
+    if (this.isPaused) return
+    for (const { stored } of this.#uncommitted) stored.committed = true
+    this.#uncommitted = []
+    this.#settle(true)
+  }
+
+  /** The primary steps down: the outcome of every waiting majority write is unknown. */
+  interrupt ({ rollBack = false } = {}): void {
+    this.#settle(false)
+    if (!rollBack) return
+    for (const { collection, stored } of this.#uncommitted) collection.delete(stored.key)
+    this.#uncommitted = []
+  }
+
+  /** Executes a command, and returns the answer; throws if it misses a feature. */
+  async execute (request: Request, overrides: Overrides): Promise<Document> {
+    const { command, body } = request
+    if (command === 'insert') return await this.#insert(request, overrides)
+    if (command === 'find' || command === 'getMore') return this.#batch(request)
+    if (command === 'count') return { n: this.#read(request).length, ok: 1 } // for the driver's `estimatedDocumentCount`
+    if (command === 'aggregate' && JSON.stringify(body['pipeline']) === COUNT) {
+      return { cursor: { id: 0n, ns: 'all', firstBatch: [{ n: this.#read(request).length }] }, ok: 1 }
+    }
+    return failed({ code: 59, message: `not supported: ${command}` })
+  }
+
+  async #insert ({ body, database, documents }: Request, { fault, replicated = true }: Overrides): Promise<Document> {
+    const namespace = `${database}.${body['insert']}`
+    const writeErrors: Document[] = []
+    let n = 0
+    for (const [index, document] of documents.entries()) {
+      const failure = fault?.(index)
+      const isNew = failure?.stored !== false && this.#store(namespace, document)
+      if (isNew && failure === undefined) n++
+      else writeErrors.push({ index, ...(failure === undefined ? duplicate(namespace, document) : scripted(failure)) })
+      if (writeErrors.length > 0 && body['ordered'] !== false) break
+    }
+    if (replicated) this.replicate()
+    const forMajority = (body['writeConcern']?.w ?? 'majority') === 'majority'
+    const writeConcernError = forMajority ? await this.#majority(replicated) : undefined
+    return { n, ...(writeErrors.length > 0 && { writeErrors }), writeConcernError, ok: 1 }
+  }
+
+  /** Stores a document on the primary only; returns false if its id is taken. */
+  #store (namespace: string, document: Document): boolean {
+    const collection = this.#collection(namespace)
+    const key = idKey(document['_id'])
+    if (collection.has(key)) return false
+    const stored: Stored = { key, document, committed: false }
+    collection.set(key, stored)
+    this.#uncommitted.push({ collection, stored })
+    return true
+  }
+
+  /** Waits until the majority has all writes; returns the write concern error if that fails. */
+  async #majority (replicated: boolean): Promise<Document | undefined> {
+    if (!replicated) return { code: 64, errmsg: 'waiting for replication timed out', errInfo: { wtimeout: true } }
+    const isReplicated = !this.isPaused || await new Promise<boolean>(resolve => { this.#waiting.push(resolve) })
+    return isReplicated ? undefined : { code: 189, errmsg: 'Primary stepped down while waiting for replication' }
+  }
+
+  #settle (replicated: boolean): void {
+    for (const resolve of this.#waiting) resolve(replicated)
+    this.#waiting = []
+  }
+
+  /** As on a real server, a result set includes documents that are inserted ahead of the last batch. */
+  #batch (request: Request): Document {
+    const { command, body, database } = request
+    const id = Number(body['getMore'] ?? ++this.#lastCursor)
+    const { find, last } = command === 'find' ? { find: request } : this.#cursors.get(id) ?? {}
+    if (find === undefined) return failed({ code: 43, message: `cursor id ${id} not found` })
+    const found = this.#read(find)
+    const from = last === undefined ? 0 : found.findIndex(({ key }) => key === last) + 1
+    const batch = found.slice(from, from + BATCH_SIZE)
+    const end = batch.at(-1)
+    const isOpen = end !== undefined && from + batch.length < found.length
+    if (isOpen) this.#cursors.set(id, { find, last: end.key })
+    else this.#cursors.delete(id)
+    const documents = batch.map(({ document }) => find.body['projection'] === undefined ? document : { _id: document['_id'] })
+    const ns = `${database}.${find.body['find']}`
+    return { cursor: { id: Long.fromNumber(isOpen ? id : 0), ns, [last === undefined ? 'firstBatch' : 'nextBatch']: documents }, ok: 1 }
+  }
+
+  /** The documents that a filter on `_id` selects, optionally sorted by id. */
+  #read ({ command, database, body }: Request): Stored[] {
+    const { filter = {}, sort, limit, readConcern } = body
+    const found = matching(this.#collection(`${database}.${body[command]}`), filter)
+      .filter(({ committed }) => committed || readConcern?.level !== 'majority')
+    const direction = Number(sort?._id ?? 0)
+    if (direction !== 0) found.sort(({ key: left }, { key: right }) => left < right ? -direction : direction)
+    return found.slice(0, Number(limit ?? 0) || Infinity)
+  }
+
+  #collection (namespace: string): Collection {
+    const collection = this.#collections.get(namespace) ?? new Map()
+    this.#collections.set(namespace, collection)
+    return collection
+  }
+}
+
+function duplicate (namespace: string, { _id }: Document): Document {
+  const errmsg = `E11000 duplicate key error collection: ${namespace} index: _id_ dup key: { _id: ${_id} }`
+  return { code: DUPLICATE_KEY, errmsg, keyPattern: { _id: 1 }, keyValue: { _id } }
+}
+
+/** A scripted duplicate is that of another unique index. */
+function scripted ({ code, message = 'scripted' }: Failure): Document {
+  return { code, errmsg: message, ...(code === DUPLICATE_KEY && { keyPattern: { name: 1 } }) }
+}
+
+/** The key under which an `_id` is unique. To a real server, too, 5, 5.0 and NumberLong(5) are the same id. */
+function idKey (id: unknown): IdKey {
+  // Long.toBigInt() uses a decimal string, which would be most of the cost of an insert.
+  if (Long.isLong(id)) return (BigInt(id.high) << 32n) | BigInt(id.low >>> 0)
+  if (id instanceof Int32) return BigInt(id.value)
+  if (id instanceof Double && Number.isInteger(id.value)) return BigInt(id.value)
+  return EJSON.stringify(id)
+}
+
+function matching (collection: Collection, { _id, $nor, ...others }: Document): Stored[] {
+  const condition = $nor?.[0]?._id ?? _id
+  const operators = Object.keys(condition ?? {}).filter(name => name.startsWith('$'))
+  switch ([$nor && '$nor', ...operators, ...Object.keys(others)].filter(Boolean).join(' ')) {
+    case '': return condition === undefined ? [...collection.values()] : [collection.get(idKey(condition)) ?? []].flat()
+    case '$in': return [...new Set<IdKey>(condition.$in.map(idKey))].flatMap(key => collection.get(key) ?? [])
+    // As on a real server, a comparison with a number selects only numbers.
+    case '$gte': return [...collection.values()].filter(({ key }) => typeof key === 'bigint' && key >= (idKey(condition.$gte) as bigint))
+    case '$nor $gt': return [...collection.values()].filter(({ key }) => typeof key !== 'bigint' || key <= (idKey(condition.$gt) as bigint))
+    // Silently misreading a filter would falsify a test.
+    default: throw new Error('this filter is not supported')
+  }
+}
