@@ -5,19 +5,23 @@ import { spread } from '../statistics.js'
 import { firstAnswer, startSubject, type Bench, type Subject } from './subject.js'
 
 /**
- * Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs equally. A
- * published run measures up to three times as many rounds, until those of bare, in a row, agree within 10 %.
+ * Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs equally. A published
+ * run repeats the cases with bare, up to twice as many rounds more, until its last rounds agree within 10 %.
  */
 export async function runRounds (specs: readonly Spec[], rounds: number, isPublished: boolean, bench: Bench) {
   const measurements = specs.map((spec): Measurement => ({ spec, rounds: [] }))
   const subjects = new Map<string, Subject>()
-  const show = progress(rounds * measurements.length)
   let disturbedRounds = 0
   const most = isPublished ? rounds * 3 : rounds
+  const withBare = new Set(specs.flatMap(spec => spec.server === 'bare' ? spec.case : []))
+  const isDue = ({ spec }: Measurement, round: number): boolean =>
+    round < rounds ? spec.case !== 'latency' || round < bench.latencyRounds : withBare.has(spec.case)
+  const planned = Array.from({ length: rounds }, (_, round) => measurements.filter(one => isDue(one, round)))
+  const show = progress(planned.flat().length)
   try {
     for (let round = 0; round < most && (round < rounds || isSteady(measurements, rounds) === false); round++) {
       if (round >= rounds) disturbedRounds++
-      for (const { spec, rounds: found } of measurements) {
+      for (const { spec, rounds: found } of measurements.filter(one => isDue(one, round))) {
         show(specKey(spec))
         try {
           found.push(isTooMuch(spec, measurements, round) ? { keptUp: false } : await measure(spec, bench, subjects))
