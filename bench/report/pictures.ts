@@ -24,7 +24,8 @@ export function pictures (results: Results): Record<string, string> {
 function bar (one: Measurement, pick: Figure, colour: string, label?: string): Bar {
   const median = medianOf(one, pick) ?? 0
   const part = pick === allThreads ? medianOf(one, busiestThread) ?? 0 : undefined
-  return { all: figure(one, pick), label: label ?? (median < 1000 ? median.toFixed(1) : countText(median)), colour, part }
+  const usual = median < 1000 ? median.toFixed(1) : countText(median)
+  return { all: figure(one, pick), label: label ?? usual, colour, part }
 }
 
 const cost = 'µs of processor time per response\n(solid: busiest thread; pale: the others;\n+ the load generator\'s own)'

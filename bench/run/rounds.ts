@@ -16,8 +16,7 @@ export async function runRounds (specs: readonly Spec[], rounds: number, isPubli
   const withBare = new Set(specs.flatMap(spec => spec.server === 'bare' ? spec.case : []))
   const isDue = ({ spec }: Measurement, round: number): boolean =>
     round < rounds ? spec.case !== 'latency' || round < bench.latencyRounds : withBare.has(spec.case)
-  const planned = Array.from({ length: rounds }, (_, round) => measurements.filter(one => isDue(one, round)))
-  const show = progress(planned.flat().length)
+  const show = progress(specs.reduce((sum, spec) => sum + (spec.case === 'latency' ? bench.latencyRounds : rounds), 0))
   try {
     for (let round = 0; round < most && (round < rounds || isSteady(measurements, rounds) === false); round++) {
       if (round >= rounds) disturbedRounds++
@@ -70,11 +69,9 @@ async function measure (spec: Spec, bench: Bench, subjects: Map<string, Subject>
 /** Shows the progress of the run: one line rewritten on a terminal, plain lines elsewhere. */
 function progress (total: number): (what: string) => void {
   const { isTTY, columns } = process.stderr
-  const start = Date.now()
   let done = 0
   return what => {
-    const left = Math.ceil((Date.now() - start) / 1000 / done * (total - done))
-    const text = ++done > total ? `until the rounds agree: ${what}` : `${done}/${total} ${what}${done > 4 ? `, ${left} s left` : ''}`
+    const text = ++done > total ? `until the rounds agree: ${what}` : `${done}/${total} ${what}`
     process.stderr.write(isTTY ? `\r\u001b[K${text.slice(0, columns - 1)}` : `${text}\n`)
   }
 }
