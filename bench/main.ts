@@ -68,15 +68,16 @@ async function measure (options: Options, words: readonly string[]): Promise<Res
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
 
-  const { url, mongodb, rounds, warmUp, seconds, latencySeconds, isPublished, token = randomBytes(24).toString('base64url') } = options
+  const { url, mongodb, rounds, latencyRounds, warmUp, seconds, latencySeconds, isPublished, token = randomBytes(24).toString('base64url') } = options
   const environment = withoutSecrets(Object.entries(options.environment).map(pair => pair.join('=')).join(' '))
   const bench = { ...options, folder, token, generator: startGenerator() }
   const date = new Date().toISOString()
   const { disturbedRounds, isSteady, ...measured } = await runRounds(specs, rounds, isPublished, bench)
-  const method = { rounds, warmUp, leadIn, seconds, latencySeconds, environment, isPublished }
+  const folderOf = options.save === undefined || words.join().includes('--save') ? [] : ['--save', options.save]
+  const method = { rounds, latencyRounds, warmUp, leadIn, seconds, latencySeconds, environment, isPublished }
   return {
     date,
-    command: withoutSecrets(`npm run bench -- ${words.join(' ')}`),
+    command: withoutSecrets(`npm run bench -- ${[...words, ...folderOf].join(' ')}`),
     method: { ...method, isGeneratorApart: url === undefined && canRunApart(), disturbedRounds, isSteady },
     machine: machine(folder),
     versions: await versions(folder),

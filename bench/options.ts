@@ -17,8 +17,8 @@ const flags = {
   mongodb: ['URL', 'use databases plant_store_bench_* on this MongoDB, which are dropped afterwards (but not after Ctrl-C);', 'default: a scripted stand-in that keeps plants in memory, not durably'],
   url: ['URL', 'measure a running service instead, with --token; cases create and latency only.', 'It keeps hundreds of thousands of plants: use a service that was set up for this'],
   token: ['TOKEN', 'of the service at --url'],
-  env: ['NAME=VALUE', 'for the service\'s processes; may be repeated'],
-  rounds: ['N', 'default 3; with --published 5'],
+  env: ['NAME=VALUE', 'for the service\'s process; may be repeated'],
+  rounds: ['N', 'default 3; with --published 5, of latency 3'],
   seconds: ['N', 'of each measurement, default 1; with --published 2, and 10 for latency'],
   'warm-up': ['SECONDS', 'of each server, default 3'],
   published: ['', 'the long run that is committed, on an idle machine: all cases, further rounds until those of bare', 'agree within 10 %, and results in bench/published'],
@@ -56,6 +56,7 @@ export function readOptions (words: readonly string[]) {
   const ignored = (['servers', 'mongodb', 'env', 'published'] as const).find(name => text(name) !== undefined)
   if (url !== undefined && ignored !== undefined) wrong(`--${ignored} cannot be used with --url`)
   const isPublished = text('published') !== undefined
+  const rounds = single('rounds', isPublished ? 5 : 3)
   const usual = isPublished ? caseNames : url === undefined ? ['create', 'latency', 'commits'] : ['create', 'latency']
   const chosen = list('case') ?? usual
   if (url !== undefined && chosen.some(name => !['create', 'latency'].includes(name))) wrong('--case must be create or latency with --url')
@@ -69,7 +70,8 @@ export function readOptions (words: readonly string[]) {
     url,
     token,
     environment: Object.fromEntries(all('env').map(pair => /^([A-Z0-9_]+)=(.*)$/s.exec(pair)?.slice(1) ?? wrong(`--env ${pair}: ${pair.includes('=') ? 'a name has only A-Z, 0-9 and _' : 'must be NAME=VALUE'}`))),
-    rounds: single('rounds', isPublished ? 5 : 3),
+    rounds,
+    latencyRounds: isPublished ? Math.min(rounds, 3) : rounds,
     seconds: single('seconds', isPublished ? 2 : 1, 0.1),
     latencySeconds: single('seconds', isPublished ? 10 : 1, 0.1),
     warmUp: single('warm-up', 3, 0.1),

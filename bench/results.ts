@@ -35,7 +35,7 @@ export interface Results {
   date: string
   command: string // repeats the run
   /** Times are in seconds; the environment is plant-store's; `isSteady`: the rounds of bare agree within 10 %. */
-  method: Record<'rounds' | 'warmUp' | 'leadIn' | 'seconds' | 'latencySeconds' | 'disturbedRounds', number> &
+  method: Record<'rounds' | 'latencyRounds' | 'warmUp' | 'leadIn' | 'seconds' | 'latencySeconds' | 'disturbedRounds', number> &
     { environment: string, isGeneratorApart: boolean, isPublished: boolean, isSteady: boolean | undefined }
   machine: string
   versions: Record<string, string>

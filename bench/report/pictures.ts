@@ -8,15 +8,16 @@ import { countText, latencyText, throughputText } from './tables.js'
 /** SVGs by file name. Measurements with a scripted MongoDB are left out: readers would assume they are durable. */
 export function pictures (results: Results): Record<string, string> {
   const shown = results.measurements.filter(({ spec, rounds }) => rounds.length > 0 && (results.mongodb !== undefined || contender(spec.server).store !== 'mongodb'))
-  const caption = `${results.machine.replace('; stores on disk', '')}; Node ${results.versions.node}; ${results.date.slice(0, 10)}; median and range; rounds: ${shown[0]?.rounds.length}${results.method.isPublished ? '' : '; a quick run'}${results.method.isSteady === false ? '; the machine was not idle' : ''}`
+  const caption = `${results.machine.replace('; stores on disk', '')}; Node ${results.versions.node}; ${results.date.slice(0, 10)}; median and range${results.method.isPublished ? '' : '; a quick run'}${results.method.isSteady === false ? '; the machine was not idle' : ''}`
   const drawn = { create: throughputPicture, latency: latencyPicture, commits: commitsPicture }
   return Object.fromEntries(Object.entries(drawn).flatMap(([name, draw]) => {
     const all = shown.filter(({ spec }) => spec.case === name && (name !== 'commits' || spec.server === 'ours-sqlite'))
     const mongo = all.some(({ spec }) => contender(spec.server).store === 'mongodb') ? `\n${mongoName(results.mongodb)}` : ''
+    const rounds = `; rounds: ${Math.max(...all.map(one => one.rounds.length))}`
     const file = name === 'create' ? 'throughput' : name
     const counts = name === 'commits' ? [] : [...new Set(all.map(({ spec }) => spec.connections))]
-    if (counts.length > 1) return counts.map(count => [`${file}-${count}.svg`, draw(all.filter(({ spec }) => spec.connections === count), `${caption}${mongo}`, results)])
-    return all.length === 0 ? [] : [[`${file}.svg`, draw(all, `${caption}${mongo}`, results)]]
+    if (counts.length > 1) return counts.map(count => [`${file}-${count}.svg`, draw(all.filter(({ spec }) => spec.connections === count), `${caption}${rounds}${mongo}`, results)])
+    return all.length === 0 ? [] : [[`${file}.svg`, draw(all, `${caption}${rounds}${mongo}`, results)]]
   }))
 }
 

@@ -5,7 +5,7 @@ import { countText, latencyText, ratioText, throughputText, timeText } from './t
 /** The command, the machine and the versions of a run. */
 export function header ({ date, command, method, machine, versions, mongodb, notCounted = [] }: Results): string {
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', ')
-  const how = `${kindOf(method)}; rounds: ${method.rounds}, each of ${method.seconds} s (latency: ${method.latencySeconds} s) after a lead-in of ${method.leadIn} s; warm-up of each server ${method.warmUp} s; in open loops the generator ${method.isGeneratorApart ? 'has the last processor to itself' : 'shares the processors with the server'}`
+  const how = `${kindOf(method)}; rounds: ${method.rounds}, each of ${method.seconds} s (latency: ${method.latencyRounds} of ${method.latencySeconds} s) after a lead-in of ${method.leadIn} s; warm-up of each server ${method.warmUp} s; in open loops the generator ${method.isGeneratorApart ? 'has the last processor to itself' : 'shares the processors with the server'}`
   const mongo = mongodb && `${mongoName(mongodb)}: ${JSON.stringify(mongodb.buildInfo)}`
   const uncounted = notCounted.length > 0 && `stored plants not counted: ${notCounted.join('; ')}`
   return [command, how, `${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC`, names, mongo, uncounted].filter(Boolean).join('\n') + '\n'
@@ -26,10 +26,8 @@ export function summary (results: Results): string[] {
     const ratio = ratioTo(base, one, perSecond, results)
     return ratio === undefined ? '' : `, ${ratioText(ratio)} times ${what}`
   }
-  const cost = (one: Measurement): string => {
-    const busiest = medianOf(one, busiestThread)
-    return `${timeText(medianOf(one, allThreads))}${busiest === undefined ? '' : `, ${timeText(busiest)} of it in the busiest thread`}`
-  }
+  const cost = (one: Measurement): string =>
+    `${timeText(medianOf(one, allThreads))}, ${timeText(medianOf(one, busiestThread))} of it in the busiest thread`
 
   for (const one of [...of('create', 'ours-sqlite'), ...of('single', 'ours-sqlite')]) {
     lines.push(`${results.machine.includes('tmpfs') ? 'Not durable, in memory:' : 'Durable on'} SQLite, ${connectionsText(one.spec.connections)}: ${throughputText(one)} requests/s${times(one, 'fastify', 'Fastify with one synchronous insert per request')}${times(one, 'fastify-batching', 'Fastify with group commit')}${times(one, 'bare', 'bare node:http')}.`)

@@ -5,19 +5,22 @@ import { spread } from '../statistics.js'
 import { firstAnswer, startSubject, type Bench, type Subject } from './subject.js'
 
 /**
- * Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs equally. A
- * published run measures up to three times as many rounds, until those of bare, in a row, agree within 10 %.
+ * Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs equally. A published
+ * run repeats the cases with bare, up to twice as many rounds more, until its last rounds agree within 10 %.
  */
 export async function runRounds (specs: readonly Spec[], rounds: number, isPublished: boolean, bench: Bench) {
   const measurements = specs.map((spec): Measurement => ({ spec, rounds: [] }))
   const subjects = new Map<string, Subject>()
-  const show = progress(rounds * measurements.length)
   let disturbedRounds = 0
   const most = isPublished ? rounds * 3 : rounds
+  const withBare = new Set(specs.flatMap(spec => spec.server === 'bare' ? spec.case : []))
+  const isDue = ({ spec }: Measurement, round: number): boolean =>
+    round < rounds ? spec.case !== 'latency' || round < bench.latencyRounds : withBare.has(spec.case)
+  const show = progress(specs.reduce((sum, spec) => sum + (spec.case === 'latency' ? bench.latencyRounds : rounds), 0))
   try {
     for (let round = 0; round < most && (round < rounds || isSteady(measurements, rounds) === false); round++) {
       if (round >= rounds) disturbedRounds++
-      for (const { spec, rounds: found } of measurements) {
+      for (const { spec, rounds: found } of measurements.filter(one => isDue(one, round))) {
         show(specKey(spec))
         try {
           found.push(isTooMuch(spec, measurements, round) ? { keptUp: false } : await measure(spec, bench, subjects))
@@ -66,11 +69,9 @@ async function measure (spec: Spec, bench: Bench, subjects: Map<string, Subject>
 /** Shows the progress of the run: one line rewritten on a terminal, plain lines elsewhere. */
 function progress (total: number): (what: string) => void {
   const { isTTY, columns } = process.stderr
-  const start = Date.now()
   let done = 0
   return what => {
-    const left = Math.ceil((Date.now() - start) / 1000 / done * (total - done))
-    const text = ++done > total ? `until the rounds agree: ${what}` : `${done}/${total} ${what}${done > 4 ? `, ${left} s left` : ''}`
+    const text = ++done > total ? `until the rounds agree: ${what}` : `${done}/${total} ${what}`
     process.stderr.write(isTTY ? `\r\u001b[K${text.slice(0, columns - 1)}` : `${text}\n`)
   }
 }

@@ -5,7 +5,6 @@ import type { Generator } from '../load/generator.js'
 import type { LoadResult } from '../load/window.js'
 import type { Options } from '../options.js'
 import type { Round, Spec } from '../results.js'
-import { median } from '../statistics.js'
 import { countPlants } from '../servers/stores/sqlite-file.js'
 import { openMongoDatabase } from './mongo-database.js'
 import { apart } from './processor-time.js'
@@ -13,7 +12,7 @@ import { prove } from './prove.js'
 import { startProcess } from './start-process.js'
 
 /** The settings common to all servers of a run. */
-export interface Bench extends Pick<Options, 'url' | 'mongodb' | 'environment' | 'warmUp' | 'seconds' | 'latencySeconds'> {
+export interface Bench extends Pick<Options, 'url' | 'mongodb' | 'environment' | 'warmUp' | 'seconds' | 'latencyRounds' | 'latencySeconds'> {
   folder: string
   token: string
   generator: Generator
@@ -94,21 +93,18 @@ export async function startSubject ({ server, distance, case: name }: Spec, benc
   }
 }
 
-/** Milliseconds from starting the process to its first answer to a GET: the median of three starts. */
+/** Milliseconds from starting the process to its first answer to a GET. */
 export async function firstAnswer ({ server }: Spec, { folder, token, environment }: Bench): Promise<Round> {
   const { module, environment: own } = contender(server)
-  const times: number[] = []
-  while (times.length < 3) {
-    const start = performance.now()
-    const full = { ...own, ACCESS_TOKENS: token, DATA_DIR: folder, ...environment }
-    const { address, stop } = await startProcess(module, { environment: full, logFile: join(folder, 'start.log') })
-    const response = await fetch(`${address}/health/live`)
-    await response.text()
-    times.push(performance.now() - start)
-    await stop()
-    if (!response.ok) throw new Error(`GET /health/live has the status ${response.status}`)
-  }
-  return { firstAnswer: median(times) }
+  const start = performance.now()
+  const full = { ...own, ACCESS_TOKENS: token, DATA_DIR: folder, ...environment }
+  const { address, stop } = await startProcess(module, { environment: full, logFile: join(folder, 'start.log') })
+  const response = await fetch(`${address}/health/live`)
+  await response.text()
+  const firstAnswer = performance.now() - start
+  await stop()
+  if (!response.ok) throw new Error(`GET /health/live has the status ${response.status}`)
+  return { firstAnswer }
 }
 
 /** The number of commits so far, and of the plants in them, from the service's metrics. */

@@ -62,8 +62,21 @@ t.test('a run saves its raw results, from which tables and pictures can be drawn
   t.match(command, '--servers bare,ours-sqlite')
   t.match(method, { rounds: 1, warmUp: 0.1, leadIn: 0.5, seconds: 0.1, latencySeconds: 0.1, environment: '', isPublished: false })
   t.strictSame(notCounted, [])
-  t.match(first.out, /rounds: 1, each of 0\.1 s \(latency: 0\.1 s\) after a lead-in of 0\.5 s; warm-up of each server 0\.1 s; in open loops the generator /)
+  t.match(first.out, /rounds: 1, each of 0\.1 s \(latency: 1 of 0\.1 s\) after a lead-in of 0\.5 s; warm-up of each server 0\.1 s; in open loops the generator /)
   t.match(versions, { fastify: /^\d/, express: /^\d/, SQLite: /^3\..*journal_mode=wal, synchronous=2/ })
+})
+
+t.test('a published run repeats the cases with bare until its rounds agree, or says that they do not', async t => {
+  const folder = join(t.testdir(), 'published')
+  const short = ['--rounds', '2', '--warm-up', '0.1', '--seconds', '0.1', '--connections', '4']
+  const { code, err } = await bench('--published', '--case', 'create,start', '--servers', 'bare,hello', ...short, '--save', folder)
+  t.equal(code, 0, err)
+  const { command, method, measurements } = JSON.parse(readFileSync(join(folder, 'results.json'), 'utf8'))
+  t.match(command, `--save ${folder}`)
+  t.ok(method.isSteady || method.disturbedRounds === 4, `${method.isSteady} after ${method.disturbedRounds}`)
+  t.equal(err.match(/ start hello/g)?.length, 2)
+  t.equal(err.match(/ create bare/g)?.length, 2 + Number(method.disturbedRounds))
+  for (const { rounds } of measurements) t.equal(rounds.length, 2)
 })
 
 t.test('--url measures a running service, and its token is not saved', async t => {

@@ -26,7 +26,7 @@ function run (...measurements: Array<[Partial<Spec>, Round[]]>): Results {
   return {
     date: '2026-01-02T03:04:05Z',
     command: 'npm run bench -- --case <all>',
-    method: { rounds: 3, warmUp: 3, leadIn: 0.5, seconds: 1, latencySeconds: 1, disturbedRounds: 0, environment: '', isGeneratorApart: true, isPublished: false, isSteady: true },
+    method: { rounds: 3, latencyRounds: 3, warmUp: 3, leadIn: 0.5, seconds: 1, latencySeconds: 1, disturbedRounds: 0, environment: '', isGeneratorApart: true, isPublished: false, isSteady: true },
     machine: 'A machine & more; stores on disk',
     versions: { 'plant-store': 'abc', node: '24.0.0', express: '5.9.9' },
     measurements: measurements.map(([spec, rounds]) => ({ spec: { ...create, ...spec }, rounds }))
