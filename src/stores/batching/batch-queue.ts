@@ -6,7 +6,7 @@ import { RESPONSE_TIME_MS, type CreateFailure, type StoreWriter, type WriteResul
 
 // A MongoDB command holds 16 MiB, and a character takes 3 bytes at most (each half of a surrogate pair takes 2).
 const BATCH_CHARACTERS = 4_000_000
-/** Not so late that the outcome would be left open: of a plant known not to be stored, or while writes fail. */
+/** A plant that is known not to be stored is not sent so late that its outcome would be left open. */
 const LEAST_TRY_MS = RESPONSE_TIME_MS + 50
 /** The longest wait for batches in flight: one of them may hang, with a connection that was lost. */
 const LONGEST_WAIT_MS = 100
@@ -165,7 +165,7 @@ export class BatchQueue {
       const fits = batch.length < limit && (batch.length === 0 || characters + size <= BATCH_CHARACTERS)
       if (dueAt > now || batchLimit !== first.batchLimit || !fits) {
         others.push(create)
-      } else if (deadline <= now + this.#leastTry(failure)) {
+      } else if (deadline <= now + (failure instanceof PlantNotStored ? LEAST_TRY_MS : 0)) {
         giveUp(create)
       } else {
         characters += size
@@ -174,11 +174,6 @@ export class BatchQueue {
     }
     this.#pending = others
     return batch
-  }
-
-  #leastTry (failure: CreateFailure | undefined): number {
-    const isOpen = failure === undefined ? this.#probes === Infinity : failure instanceof PlantOutcomeUnknown
-    return isOpen ? 0 : LEAST_TRY_MS
   }
 
   async #write (batch: readonly PendingCreate[], started: number): Promise<void> {
