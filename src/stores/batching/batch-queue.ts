@@ -6,7 +6,7 @@ import { RESPONSE_TIME_MS, type CreateFailure, type StoreWriter, type WriteResul
 
 // A MongoDB command holds 16 MiB, and a character takes 3 bytes at most (each half of a surrogate pair takes 2).
 const BATCH_CHARACTERS = 4_000_000
-/** A plant that is known not to be stored is not sent so late that its outcome would be left open. */
+/** A plant that is known not to be stored, or held back, is not sent so late that its outcome would be left open. */
 const LEAST_TRY_MS = RESPONSE_TIME_MS + 50
 /** The longest wait for batches in flight: one of them may hang, with a connection that was lost. */
 const LONGEST_WAIT_MS = 100
@@ -119,7 +119,7 @@ export class BatchQueue {
 
   readonly #tick = (): void => {
     this.#timer = undefined
-    const late = this.#clock.now() + RESPONSE_TIME_MS
+    const late = this.#clock.now() + (this.#probes === 0 ? LEAST_TRY_MS : RESPONSE_TIME_MS)
     this.#giveUp(({ deadline }) => deadline <= late)
     this.#send()
   }
