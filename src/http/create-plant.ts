@@ -55,7 +55,7 @@ export function createPlantHandler (
     queue.bytes -= bytes
     if (message !== undefined) publishEnd(message, queue, result)
     if (isLate) return
-    timer.clear()
+    clock.clearTimeout(timer)
     if (typeof result !== 'string') reject(result)
     else if (result === 'taken') reject(new ApiError('idTaken'))
     else resolve(bodyOf(plant, reply))

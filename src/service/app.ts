@@ -10,7 +10,7 @@ import type { PlantStore } from '../stores/plant-store.js'
 import type { Configuration } from './config/configuration.js'
 import { healthRoutes, type Health } from './http/health-routes.js'
 import { createHttpServer } from './http/http-server.js'
-import { refuseMalformedHttp, LastRequests } from './http/malformed-http.js'
+import { refuseMalformedHttp, type LastResponses } from './http/malformed-http.js'
 import { protocolError } from './http/protocol-errors.js'
 import { requestIds } from './http/request-ids.js'
 import { drain } from './http/shutdown.js'
@@ -40,17 +40,17 @@ export async function createApp (
 ): Promise<FastifyInstance> {
   const { TRUST_PROXY, REQUEST_ID_HEADER, ACCESS_LOG, DOCS } = configuration
   const isTrusted = TRUST_PROXY === undefined ? undefined : trustedProxies(TRUST_PROXY)
-  const { nextId, genReqId } = requestIds(REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
-  const lastRequests = new LastRequests()
+  const idOf = requestIds(REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
+  const lastResponses: LastResponses = new Map()
   const app = fastify({
-    genReqId,
+    genReqId: idOf,
     ...(isTrusted && { trustProxy: isTrusted }),
     return503OnClosing: false,
     // Only the route of plants validates, by its own compiler. Fastify's loads Ajv: a tenth of the time of a start.
     schemaController: { compilersFactory: { buildValidator: () => { throw new TypeError('no route needs Ajv') } } },
     serverFactory: handler => {
       const server = createHttpServer(handler, configuration.tls)
-      refuseMalformedHttp(server, lastRequests, nextId, ACCESS_LOG ? log : undefined)
+      refuseMalformedHttp(server, lastResponses, idOf, ACCESS_LOG ? log : undefined)
       servers.push(server)
       return server
     },
@@ -64,7 +64,7 @@ export async function createApp (
   })
 
   app.addHook('onRequest', ({ id }, reply, done) => {
-    lastRequests.add(reply)
+    lastResponses.set(reply.raw.req.socket, reply.raw)
     if (REQUEST_ID_HEADER !== undefined) reply.raw.setHeader(REQUEST_ID_HEADER, id)
     done()
   })
@@ -85,7 +85,7 @@ export async function createApp (
   app.addHook('preClose', async () => {
     health.closing = true
     // Servers for an address that could not be bound never listened.
-    await drain(servers.filter(server => server.listening), lastRequests)
+    await drain(servers.filter(server => server.listening), lastResponses)
   })
 
   await app.register(descriptionRoutes, { docs: DOCS === true })

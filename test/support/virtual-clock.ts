@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../src/clock.js'
 
-interface Task {
+interface Task extends Timer {
   at: number
   /** Tasks due at the same time run in the order in which they were added. */
   order: number
@@ -21,12 +21,14 @@ export class VirtualClock implements Clock {
 
   setTimeout (run: () => void, delay: number): Timer {
     // As in Node, a delay has whole milliseconds, at least one.
-    const task = { at: this.#now + Math.max(Math.trunc(delay), 1), order: this.#order++, run, isRef: true }
+    const unref = (): void => { task.isRef = false }
+    const task: Task = { unref, at: this.#now + Math.max(Math.trunc(delay), 1), order: this.#order++, run, isRef: true }
     this.#tasks.push(task)
-    return {
-      unref: () => { task.isRef = false },
-      clear: () => { this.#tasks = this.#tasks.filter(other => other !== task) }
-    }
+    return task
+  }
+
+  clearTimeout (timer: Timer): void {
+    this.#tasks = this.#tasks.filter(other => other !== timer)
   }
 
   setImmediate (task: () => void): object {

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
+const id = Symbol('plant-store.requestId')
+type IdentifiedRequest = IncomingMessage & { [id]?: string }
+
 /**
  * Makes request ids, unique across processes and restarts: a random prefix and a counter.
  * @param header the header that sets the id, in lower case
@@ -9,14 +12,20 @@ import type { IncomingMessage } from 'node:http'
 export function requestIds (header: string | undefined, isTrusted?: (address: string | undefined) => boolean) {
   const prefix = `${randomBytes(9).toString('base64url')}-`
   let count = 0
-  const nextId = (): string => prefix + (++count).toString(36)
 
   /** The value of the header, if a trusted proxy sent it and it is valid, otherwise a new id. */
-  function genReqId ({ headers, socket }: IncomingMessage): string {
-    if (header === undefined || isTrusted?.(socket.remoteAddress) !== true) return nextId()
-    const value = headers[header]
-    return typeof value === 'string' && /^[!-~]{1,128}$/.test(value) ? value : nextId()
+  function newId (request: IncomingMessage | undefined): string {
+    if (header !== undefined && request !== undefined && isTrusted?.(request.socket.remoteAddress) === true) {
+      const value = request.headers[header]
+      if (typeof value === 'string' && /^[!-~]{1,128}$/.test(value)) return value
+    }
+    return prefix + (++count).toString(36)
   }
 
-  return { nextId, genReqId }
+  /** The id of a request, which it keeps, or a new one for what is not a request. */
+  return function idOf (request?: IdentifiedRequest): string {
+    if (request === undefined) return newId(undefined)
+    request[id] ??= newId(request)
+    return request[id]
+  }
 }

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { Configuration } from '../config/configuration.js'
-import type { LastRequests } from './malformed-http.js'
+import type { LastResponses } from './malformed-http.js'
 
 /** Milliseconds without a new request after which none is expected on an idle connection. */
 const QUIET_MS = 500
@@ -17,14 +17,14 @@ export function shutdownTimeoutMs ({ STORE_TIMEOUT }: Pick<Configuration, 'STORE
  * with its next response (RFC 9112, section 9.6), from Fastify for new requests. Node's own `close` would close an idle
  * connection immediately, even if a request is on its way.
  */
-export async function drain (servers: readonly Server[], lastRequests: LastRequests): Promise<void> {
+export async function drain (servers: readonly Server[], lastResponses: LastResponses): Promise<void> {
   let lastRequest = performance.now()
-  for (const { raw } of lastRequests.values()) if (!raw.headersSent) raw.setHeader('connection', 'close')
+  for (const last of lastResponses.values()) if (!last.headersSent) last.setHeader('connection', 'close')
   const closed = Promise.all(servers.map(async server => {
     server.prependListener('request', ({ socket }) => {
       lastRequest = performance.now()
       // Of pipelined requests, the last one closes the connection.
-      const before = lastRequests.get(socket)?.raw
+      const before = lastResponses.get(socket)
       if (before?.headersSent === false) before.setHeader('connection', 'keep-alive')
     })
     // Connections on which no request has begun are not idle to Node.

@@ -29,7 +29,7 @@ export function logReadiness (
     notReady = reason
   }
   check()
-  return () => timer.clear()
+  return () => clock.clearTimeout(timer)
 }
 
 /** The number of faults of one kind since its last line, and the ids of the first ones' requests. */

@@ -108,7 +108,7 @@ export class MongoWriter implements StoreWriter {
       if (name === 'MongoWriteConcernError' && result !== undefined) return await this.#judge(plants, result, signal)
       return commandFailure(error as DriverError, this.#unsent.has(comment))
     } finally {
-      timer.clear()
+      this.#clock.clearTimeout(timer)
       this.#unsent.delete(comment)
     }
   }
