@@ -1,7 +1,5 @@
 import type { Server } from 'node:http'
-import fastify, {
-  type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest
-} from 'fastify'
+import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance } from 'fastify'
 import type { Tokens } from '../http/authentication.js'
 import { ApiError } from '../http/error-codes.js'
 import { sendError } from '../http/error-handler.js'
@@ -11,14 +9,13 @@ import type { Configuration } from './config/configuration.js'
 import { healthRoutes, type Health } from './http/health-routes.js'
 import { createHttpServer } from './http/http-server.js'
 import { refuseMalformedHttp, type LastResponses } from './http/malformed-http.js'
-import { protocolError } from './http/protocol-errors.js'
+import { refusal, unknownPath } from './http/refusals.js'
 import { requestIds } from './http/request-ids.js'
 import { drain } from './http/shutdown.js'
 import { trustedProxies } from './http/trusted-proxies.js'
-import { unknownPath } from './http/unknown-paths.js'
 import { accessLog } from './logging/access-log.js'
 import type { ServiceMetrics } from './metrics/service-metrics.js'
-import { descriptionRoutes } from './openapi/description-routes.js'
+import { descriptionRoutes } from './openapi.js'
 
 export interface AppOptions {
   configuration: Partial<Configuration>
@@ -99,13 +96,4 @@ export async function createApp (
     queueBytes: configuration.QUEUE_BYTES
   })
   return app
-}
-
-/** Refuses malformed requests, unknown paths, and create requests while the event loop lags, before any other work. */
-function refusal (request: FastifyRequest, reply: FastifyReply, health: Health): ApiError | undefined {
-  const error = protocolError(request.raw)
-  if (error !== undefined || request.headers.upgrade !== undefined) reply.raw.setHeader('connection', 'close')
-  if (error !== undefined || request.is404) return error ?? unknownPath(request, reply)
-  if (!health.overloaded || request.method !== 'POST') return undefined
-  return new ApiError('notStored', 'The service is overloaded; this request did not store the plant: retry later')
 }

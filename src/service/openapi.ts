@@ -1,6 +1,7 @@
-import { errorCodes, type ErrorName } from '../../http/error-codes.js'
-import { createPlantSchema, ErrorSchema, NewPlantSchema, PlantSchema } from '../../http/schemas/create-plant-schema.js'
-import { version } from '../version.js'
+import type { FastifyInstance } from 'fastify'
+import { ApiError, errorCodes, type ErrorName } from '../http/error-codes.js'
+import { createPlantSchema, ErrorSchema, NewPlantSchema, PlantSchema } from '../http/schemas/create-plant-schema.js'
+import { version } from './version.js'
 
 const header = (description: string, example: string): object =>
   ({ description, required: true, schema: { type: 'string', examples: [example] } })
@@ -46,7 +47,7 @@ const probe = (operationId: string, summary: string, responses: object): object 
 })
 
 /** The API description, with the schemas that validate. */
-export const openapi = {
+const openapi = {
   openapi: '3.1.0',
   info: {
     title: 'plant-store',
@@ -95,4 +96,28 @@ export const openapi = {
       Status: { type: 'object', required: ['status'], properties: { status: { type: 'string', enum: ['ok'] } } }
     }
   }
+}
+
+/** `GET /openapi.json`, and with `docs` a page to read and try it at `/docs`. */
+export async function descriptionRoutes (app: FastifyInstance, { docs }: { docs: boolean }): Promise<void> {
+  const description = JSON.stringify(openapi, undefined, 2)
+  app.get('/openapi.json', (_request, reply) => { reply.type('application/json; charset=utf-8').send(description) })
+  if (docs) await app.register(docsPage, { description })
+}
+
+async function docsPage (page: FastifyInstance, { description }: { description: string }): Promise<void> {
+  page.addHook('onRequest', async ({ headers }, reply) => {
+    // Range may be ignored (RFC 9110, section 14.2), and the table of errors has no 412 and 416.
+    for (const name of ['range', 'if-match', 'if-unmodified-since']) Reflect.deleteProperty(headers, name)
+    // The file of a response that waits for its turn would stay open if the client disconnects.
+    if (reply.raw.socket === null) throw new ApiError('notStored', 'Requests for the API page cannot be pipelined: wait for each response')
+  })
+  await page.register(import('@fastify/swagger'), { mode: 'static', specification: { document: JSON.parse(description) } })
+  await page.register(import('@fastify/swagger-ui'), {
+    routePrefix: '/docs',
+    // The default upgrades requests to HTTPS, which leaves a page over plain HTTP blank, except on localhost.
+    staticCSP: "default-src 'self'; base-uri 'self'; frame-ancestors 'self'; img-src 'self' data:; object-src 'none'",
+    uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null, syntaxHighlight: false },
+    theme: { title: 'plant-store' }
+  })
 }

@@ -1,6 +1,26 @@
 import type { IncomingMessage } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../http/error-codes.js'
 import { repeatedHeader } from '../../http/repeated-header.js'
+import type { Health } from './health-routes.js'
+
+/** Refuses malformed requests, unknown paths, and create requests while the event loop lags, before any other work. */
+export function refusal (request: FastifyRequest, reply: FastifyReply, health: Health): ApiError | undefined {
+  const error = protocolError(request.raw)
+  if (error !== undefined || request.headers.upgrade !== undefined) reply.raw.setHeader('connection', 'close')
+  if (error !== undefined || request.is404) return error ?? unknownPath(request, reply)
+  if (!health.overloaded || request.method !== 'POST') return undefined
+  return new ApiError('notStored', 'The service is overloaded; this request did not store the plant: retry later')
+}
+
+/** The error of a request without a route: 405 on the path of plants, else 404. */
+export function unknownPath ({ url }: FastifyRequest, reply: FastifyReply): ApiError {
+  // As the router reads it: it takes absolute URLs too (RFC 9112, section 3.2.2), and ignores a fragment.
+  const [path = ''] = url.replace(/^https?:\/\/[^/?]*/i, '').split(/[?#]/, 1)
+  if (decodeURI(path) !== '/plants') return new ApiError('pathUnknown')
+  reply.header('allow', 'POST')
+  return new ApiError('methodNotAllowed')
+}
 
 // RFC 3986, section 3.2.2, and a port; or empty, which a client sends if its URI names no host, as over a Unix socket
 // (RFC 9112, section 3.2).
@@ -9,7 +29,7 @@ const validHost = /^(?:(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:
 let lastValidHost: string | undefined
 
 /** @returns the fault of a request that Node's parser accepts and RFC 9112 does not; undefined if it has none */
-export function protocolError (request: IncomingMessage): ApiError | undefined {
+function protocolError (request: IncomingMessage): ApiError | undefined {
   const { headers: { host }, rawHeaders, httpVersionMajor, httpVersionMinor } = request
   if (httpVersionMajor !== 1) return new ApiError('requestMalformed', 'The HTTP version is not supported: use HTTP/1.1')
   const repeated = repeatedHeader(rawHeaders, 'authorization')
