@@ -18,8 +18,7 @@ const errorNames: Readonly<Record<string, ErrorName>> = {
  * @param accessLog gets a line for each such response, which has no other line
  */
 export function refuseMalformedHttp (
-  server: Server, lastResponses: LastResponses, idOf: (request?: IncomingMessage) => string,
-  accessLog: FastifyBaseLogger | undefined
+  server: Server, lastResponses: LastResponses, idOf: (of?: IncomingMessage) => string, accessLog?: FastifyBaseLogger
 ): void {
   function refuse (error: ApiError, socket: Socket): void {
     const last = lastResponses.get(socket)

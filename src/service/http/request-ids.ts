@@ -13,19 +13,18 @@ export function requestIds (header: string | undefined, isTrusted?: (address: st
   const prefix = `${randomBytes(9).toString('base64url')}-`
   let count = 0
 
-  /** The value of the header, if a trusted proxy sent it and it is valid, otherwise a new id. */
-  function newId (request: IncomingMessage | undefined): string {
-    if (header !== undefined && request !== undefined && isTrusted?.(request.socket.remoteAddress) === true) {
-      const value = request.headers[header]
-      if (typeof value === 'string' && /^[!-~]{1,128}$/.test(value)) return value
-    }
-    return prefix + (++count).toString(36)
+  /** The value of the header, if a trusted proxy sent it and it is valid. */
+  function given ({ headers, socket }: IncomingMessage): string | undefined {
+    if (header === undefined || isTrusted?.(socket.remoteAddress) !== true) return undefined
+    const value = headers[header]
+    return typeof value === 'string' && /^[!-~]{1,128}$/.test(value) ? value : undefined
   }
 
   /** The id of a request, which it keeps, or a new one for what is not a request. */
   return function idOf (request?: IdentifiedRequest): string {
-    if (request === undefined) return newId(undefined)
-    request[id] ??= newId(request)
-    return request[id]
+    const found = request && (request[id] ?? given(request))
+    const requestId = found ?? prefix + (++count).toString(36)
+    if (request !== undefined) request[id] = requestId
+    return requestId
   }
 }
