@@ -102,11 +102,12 @@ export class PlantsTable {
     let inCommit = false
     try {
       this.#takeLock(performance.now() + lockWaitMs)
-      const displacement = this.#files.displacement()
-      if (displacement !== undefined) throw displacement
+      this.#requireFiles()
       const result = work()
       inCommit = true
       this.#database.exec('COMMIT')
+      // They may have been replaced meanwhile: then the plants are in the old file.
+      this.#requireFiles(true)
       return result
     } catch (error) {
       try {
@@ -116,6 +117,11 @@ export class PlantsTable {
       }
       throw failureOf(error, inCommit)
     }
+  }
+
+  #requireFiles (outcomeUnknown = false): void {
+    const displacement = this.#files.displacement()
+    if (displacement !== undefined) throw Object.assign(displacement, { outcomeUnknown })
   }
 
   /**

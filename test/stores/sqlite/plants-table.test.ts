@@ -239,3 +239,25 @@ t.test('a plant that fails for any other reason than its id ends the write; if t
   t.equal(plantsInFile(path).size, 0)
   failure(t, () => table.write(FICUS), { reopen: true }, /within a transaction/)
 })
+
+t.test('plants whose file is moved away during their transaction are in the old file: their outcome is unknown', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = new PlantsTable(class extends DatabaseSync {
+    override exec (sql: string): void {
+      if (sql === 'COMMIT') renameSync(path, `${path}.old`)
+      super.exec(sql)
+    }
+  }, path)
+  const failureOfWrite = (): unknown => {
+    try {
+      return table.write(FICUS)
+    } catch (error) {
+      return error
+    }
+  }
+  t.match(failureOfWrite(), { outcomeUnknown: true, message: /moved away while it was open/ })
+  renameSync(`${path}.old`, path)
+  t.equal(plantsInFile(path).size, 1)
+  renameSync(path, `${path}.old`)
+  t.match(failureOfWrite(), { outcomeUnknown: false }, 'from then on nothing is written')
+})
