@@ -42,7 +42,7 @@ const probe = (operationId: string, summary: string, responses: object): object 
     description: 'For probes of a load balancer or of Kubernetes.',
     tags: ['health'],
     security: [],
-    responses: { 200: { description: 'Yes', content: json('Status') }, ...errorResponses(['requestMalformed']), ...responses }
+    responses: { 200: { description: 'Yes', content: json('Status') }, ...errorResponses(['requestMalformed', 'requestTimeout', 'headersTooLarge']), ...responses }
   }
 })
 
@@ -83,7 +83,7 @@ const openapi = {
       503: {
         description: 'No; the message says why',
         headers: { ...headers[503], 'X-Request-Id': requestId },
-        content: json('Error')
+        content: json('Error', { notReady: { value: { error: 50301, message: 'Not ready: the service is shutting down' } } })
       }
     })
   },
