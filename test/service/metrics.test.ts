@@ -14,7 +14,7 @@ const folder = testFolder(t)
 const { use, ...files } = certificateFiles(folder)
 const certificate = makeCertificate(folder, 'first')
 const [service, overTls] = await Promise.all([
-  startService(t, { METRICS_PORT: '0' }, { counted: true }),
+  startService(t, { METRICS_PORT: '0' }),
   (async () => {
     use(certificate)
     return startService(t, { METRICS_PORT: '0', ...files }, { counted: true })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { lost, overHttp, PlantClients } from '../../support/http/plant-clients.js'
+import { bare } from '../../support/process/bare.js'
 import { needs } from '../../support/process/needs.js'
 import { create, launch, run, startService, token } from '../../support/process/program.js'
 import { program } from '../../support/process/project.js'
@@ -68,7 +69,7 @@ t.test('a port in use is reported in one line, for the service and for the metri
   const { address, folder } = await startService(t)
   const { port } = new URL(address)
   for (const ports of [{ PORT: port }, { PORT: '0', METRICS_PORT: port }]) {
-    const { code, stderr } = await run([], { ...ports, DATA_DIR: folder, ACCESS_TOKENS: token, NODE_ENV: 'production' }, { counted: true })
+    const { code, stderr } = await run([], { ...ports, DATA_DIR: folder, ACCESS_TOKENS: token, NODE_ENV: 'production' })
     t.equal(code, 1)
     t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}: check HOST, PORT and METRICS_PORT\n$`))
   }
@@ -77,7 +78,7 @@ t.test('a port in use is reported in one line, for the service and for the metri
 
 for (const option of ['--help', '--version']) {
   t.test(`${option} exits with 0 and without a message if nobody reads its output`, async t => {
-    const child = spawn(process.execPath, [program, option])
+    const child = spawn('env', bare({}, [process.execPath, program, option]))
     child.stdout.destroy()
     let stderr = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text })
