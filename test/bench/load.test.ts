@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startGenerator } from '../../bench/load/generator.js'
-import { checkAnswer, createRequests, growingIds } from '../../bench/load/requests.js'
+import { checkAnswer, createRequests } from '../../bench/load/requests.js'
 import { jobFor, plantOf, send, testServer } from './test-server.js'
 
 const generator = startGenerator()
@@ -115,12 +115,6 @@ t.test('requests are complete, with distinct plants and the expected answer to e
     t.strictSame(expected, { status: 200, body: JSON.stringify(plant) })
   }
   t.equal(ids.size, 50)
-})
-
-t.test('ids are distinct, have 16 digits, and are exact in JSON.parse', async t => {
-  const some = Array.from({ length: 1000 }, growingIds())
-  t.equal(new Set(some).size, 1000)
-  t.ok(some.every(id => id.length === 16 && Number.isSafeInteger(Number(id))))
 })
 
 t.test('an answer must have the expected status and body', async t => {

@@ -5,21 +5,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { Worker } from 'node:worker_threads'
-import t, { type Test } from 'tap'
-import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type PlantStore } from '../../../src/stores/plant-store.js'
-import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
+import t from 'tap'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/stores/plant-store.js'
 import { bare } from '../../support/process/bare.js'
 import { compiledPackage } from '../../support/process/project.js'
-import { lockSqlite, openSqlite, plantsInFile, threadsOf } from '../../support/stores/sqlite-file.js'
+import { lockSqlite, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
 const FICUS = { id: 1n, name: 'Ficus' }
-
-function storeAt (t: Test, path: string): Required<PlantStore> {
-  const store = sqlitePlantStore({ path }) as Required<PlantStore>
-  t.teardown(() => store.close())
-  return store
-}
 
 t.test('while another program writes, a request stays pending until its deadline, and is then not stored', async t => {
   const path = join(t.testdir(), 'plants.db')
