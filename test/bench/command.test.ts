@@ -26,8 +26,7 @@ t.test('--help lists the options', async t => {
 
 t.test('the exit code is 2 for an invalid option, and 1 for an unknown run', async t => {
   t.match(await bench('--case', 'nonsense'), { code: 2, err: /--case nonsense/ })
-  t.match(await bench('--nonsense'), { code: 2, err: /--nonsense/ })
-  t.match(await bench('--compare', 'never-saved'), { code: 1, err: /"never-saved" is not a saved run: .*bench\/results\/never-saved/ })
+  t.match(await bench('--from', 'never-saved'), { code: 1, err: /"never-saved" is not a saved run: .*bench\/results\/never-saved/ })
   t.match(await bench('--case', 'start', '--servers', 'bare'), { code: 2, err: 'none of --servers takes part in any --case' })
 })
 
@@ -36,11 +35,8 @@ t.test('files that cannot be read or written are refused before the measurements
   const older = JSON.stringify({ machine: '', date: '', versions: {}, measurements: [{ spec: { case: 'create', server: 'ours-redis', connections: 1 }, rounds: [] }] })
   for (const content of ['{"name":"a-package"}', '[]', '{"date":', older]) {
     const folder = t.testdir({ 'results.json': content })
-    for (const words of [['--from', folder], ['--compare', folder, ...short]]) {
-      const { code, err } = await bench(...words)
-      t.equal(code, 1)
-      t.match(err, /^bench: ".*" is not a saved run: /, content)
-    }
+    const words = content === older ? ['--compare', folder, ...short] : ['--from', folder]
+    t.match(await bench(...words), { code: 1, err: /^bench: ".*" is not a saved run: / }, content)
   }
   const { code, err } = await bench(...short, '--save', join(t.testdir({ file: '' }), 'file', 'folder'))
   t.equal(code, 1)

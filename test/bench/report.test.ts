@@ -6,6 +6,7 @@ import { header, summary } from '../../bench/report/summary.js'
 import { tables } from '../../bench/report/tables.js'
 import type { Results, Round, Spec } from '../../bench/results.js'
 import { isSteady } from '../../bench/run/rounds.js'
+import { percentiles, ratio } from '../../bench/statistics.js'
 
 const create: Spec = { case: 'create', server: 'bare', connections: 64 }
 const latency = { p50: 900, p99: 2500, p999: 9000, max: 30_000 }
@@ -131,26 +132,6 @@ t.test('pictures are drawn from the raw results, readable on light and dark page
   t.strictSame(pictures(run()), {})
 })
 
-t.test('with several numbers of connections, the lines and the pictures name each', async t => {
-  const spec: Partial<Spec> = { server: 'ours-sqlite', connections: 512 }
-  const both: Results = {
-    ...results,
-    measurements: [...results.measurements, ...run(
-      [{ connections: 512 }, rounds(90_000)],
-      [spec, rounds(70_000, { allThreads: 33 })],
-      [{ ...spec, case: 'latency', rate: 4000 }, rounds(4000, { keptUp: true, latency: { ...latency, p99: 7777 } })]
-    ).measurements]
-  }
-  const lines = summary(both)
-  t.match(lines.filter(line => line.startsWith('Processor')), [/, 64 connections: 40\.0 µs.* bare .*20\.0 µs/, /, 512 connections: 33\.0 µs.* bare .*40\.0 µs/])
-  t.match(lines.filter(line => line.startsWith('p99')), [/, 64 connections: .*2\.50 ms/, /, 512 connections: plant-store, SQLite: 7\.78 ms/])
-  const drawn = pictures(both)
-  t.strictSame(Object.keys(drawn), ['throughput-64.svg', 'throughput-512.svg', 'latency-64.svg', 'latency-512.svg', 'commits.svg'])
-  t.match(drawn['throughput-512.svg'], /\(512 connections\)[^]*70,000/)
-  t.notMatch(drawn['throughput-512.svg'], '40,000')
-  t.match(drawn['latency-512.svg'], '(512 connections;')
-})
-
 t.test('a store in memory is never shown as durable', async t => {
   const inMemory: Results = { ...results, machine: 'A machine; stores in memory (tmpfs), not durable' }
   t.match(summary(inMemory)[0], /^Not durable, in memory: SQLite, 64 connections/)
@@ -196,4 +177,15 @@ t.test('runs on different machines or of different lengths are reported', async 
     'The compared runs differ: machine was A machine & more; stores on disk, is another.',
     'The compared runs differ: seconds was 1, is 2.'
   ])
+})
+
+t.test('a ratio is that of the medians, with the spread of the ratios of paired rounds', async t => {
+  t.strictSame(ratio([10, 20, 30], [20, 20, 40]), { median: 1, low: 0.5, high: 1, rounds: 3 })
+})
+
+t.test('percentiles are values that occurred', async t => {
+  const values = Array.from({ length: 1000 }, (_, place) => 1000 - place)
+  t.strictSame(percentiles(values), { p50: 500, p99: 990, p999: 999, max: 1000 })
+  t.strictSame(percentiles([7]), { p50: 7, p99: 7, p999: 7, max: 7 })
+  t.equal(percentiles([]), undefined)
 })

@@ -1,6 +1,5 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chmodSync, closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -10,7 +9,6 @@ import { buildService, type Service } from '../support/http/service.js'
 import { failingCalls, withCompiler, type FailingCalls } from '../support/process/failing-calls.js'
 import { needsProgram } from '../support/process/needs.js'
 import { Program, testFolder, token } from '../support/process/program.js'
-import { program } from '../support/process/project.js'
 import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
 import { execute, lockSqlite, plantsInFile, threadsOf } from '../support/stores/sqlite-file.js'
 
@@ -267,18 +265,3 @@ for (const [what, displace] of Object.entries({
     }
   })
 }
-
-t.test('a folder that the user may not write to fails startup with one line', async t => {
-  const folder = testFolder(t)
-  chmodSync(folder, 0o555)
-  const root = process.getuid?.() === 0
-  const child = spawn(process.execPath, [program], {
-    env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token }, stdio: ['ignore', 'ignore', 'pipe'], ...(root && { uid: 65_534, gid: 65_534 })
-  })
-  let stderr = ''
-  child.stderr.on('data', text => { stderr += text })
-  const [code] = await once(child, 'close')
-  chmodSync(folder, 0o755)
-  t.equal(code, 1)
-  t.match(stderr, /^plant-store: SQLite: [^\n]+ cannot be written [^\n]+\n$/, stderr)
-})

@@ -7,7 +7,6 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
-import { errorCodes } from '../../src/index.js'
 import { bare } from '../support/process/bare.js'
 import { startService, token } from '../support/process/program.js'
 import { compiledPackage, documented, projectFile } from '../support/process/project.js'
@@ -172,13 +171,6 @@ t.test('every link on a page has a target', async t => {
       if (anchor !== undefined) t.ok(anchorsOf(pages.get(path) ?? '').includes(anchor), `${page}: ${target}`)
     }
   }
-})
-
-t.test('the errors of nginx have the messages of the service', async t => {
-  const messages = new Map<unknown, string>(Object.values(errorCodes).map(([, error, message]) => [error, message]))
-  const bodies = [...readFileSync(projectFile('docs/deploy/nginx.conf'), 'utf8').matchAll(/'(\{"error".*\})'/g)].map(([, body = '']) => JSON.parse(body))
-  t.equal(bodies.length, 8)
-  for (const { error, message } of bodies) t.equal(message, messages.get(error))
 })
 
 t.test('the curl command stores a plant, and prints the response in the README', async t => {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { memoryPlantStore } from '../../src/index.js'
 import { plantStoreContract, type StorePlace } from '../../src/stores/contract.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
 
@@ -180,4 +181,12 @@ t.test('the suite detects a store that violates the contract', async t => {
     }, [CLOSE, TWICE]]
   ]
   for (const [what, Store, checks] of faults) t.strictSame(await failedChecks(() => completePlace(Store)), checks, `a store that ${what}`)
+})
+
+t.test('the memory store fulfills the contract, except for durability', async t => {
+  for (const { name, check } of plantStoreContract) {
+    const store = memoryPlantStore()
+    const stored = () => new Map([...store.plants.values()].map(({ id, ...plant }) => [id, plant]))
+    t.equal(await check(() => ({ store, stored })), undefined, name)
+  }
 })

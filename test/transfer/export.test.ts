@@ -5,14 +5,12 @@ import { PassThrough, type Writable } from 'node:stream'
 import t from 'tap'
 import { writeLines } from '../../src/transfer/export-plants.js'
 import { createFile } from '../../src/transfer/new-file.js'
-import { runCopy, Tally } from '../../src/transfer/run-copy.js'
+import { Tally } from '../../src/transfer/run-copy.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { Program, run, testFolder } from '../support/process/program.js'
-import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
 import { fill, manyPlants, pagesOf } from './plants.js'
 
-const counted = { counted: true }
 const partial = (folder: string) => readdirSync(folder).filter(name => name.includes('.partial'))
 
 t.test('an existing file is not replaced', async t => {
@@ -34,7 +32,7 @@ t.test('a row that is not a valid plant is named by its id, and the others are e
   const database = openSqlite(join(folder, 'plants.db'))
   database.exec("INSERT INTO plants VALUES (10, CAST(x'66ff' AS TEXT), NULL)")
   database.close()
-  const { code, stdout, stderr } = await run(['export', '--quiet'], { DATA_DIR: folder }, counted)
+  const { code, stdout, stderr } = await run(['export', '--quiet'], { DATA_DIR: folder }, { counted: true })
   t.equal(code, 1)
   t.equal(stdout, '{"id":0,"name":"plant 0"}\n{"id":1,"name":"plant 1","tag":"odd"}\n{"id":2,"name":"plant 2"}\n')
   t.equal(stderr, 'id 10: its name or tag is not UTF-8 text\n')
@@ -84,33 +82,6 @@ t.test('an interrupted export stops at the next page, and leaves no file', async
   const output = new PassThrough().resume()
   output.destroy = () => output
   t.equal(await copied(write => write(output)), 3)
-})
-
-t.test('an interruption while a complete export gets its name does not undo it', async t => {
-  const { pid } = process
-  const code = await runCopy({
-    task: 'export',
-    source: { pages: () => pagesOf([]), part: () => 1 },
-    from: 'here',
-    to: 'there',
-    quiet: true,
-    async copy (_tally, signal) {
-      // A signal alone does not keep the process alive.
-      const timer = setInterval(() => {}, 1_000)
-      process.kill(pid, 'SIGINT')
-      await once(signal, 'abort')
-      clearInterval(timer)
-    }
-  })
-  t.equal(code, 0)
-})
-
-t.test('an export from MongoDB into a folder that does not exist says so, and exits', async t => {
-  const mongo = await ScriptedMongo.start(t)
-  const file = join(testFolder(t), 'nowhere', 'plants.ndjson')
-  const { code, stderr } = await run(['export', file], { MONGODB_URL: mongo.url })
-  t.equal(code, 1)
-  t.match(stderr, /^not finished: .*plants\.ndjson cannot be written: ENOENT/m)
 })
 
 t.test('an export that fails because of the disk leaves no file', withCompiler, async t => {

@@ -6,8 +6,6 @@ import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 import { fill } from './plants.js'
 
-const counted = { counted: true }
-
 t.test('lines that are not valid plants, or whose id is taken, are named by their numbers and change nothing', async t => {
   const folder = testFolder(t)
   fill(folder, [{ id: 1n, name: 'one' }, { id: 2n, name: 'two', tag: '' }])
@@ -30,7 +28,7 @@ t.test('lines that are not valid plants, or whose id is taken, are named by thei
   const text = Buffer.concat(lines.flatMap(([line], index) => [Buffer.from(index > 0 ? '\n' : ''), Buffer.from(line)]))
   const file = join(folder, 'lines.ndjson')
   writeFileSync(file, text)
-  const { code, stdout, stderr } = await run(['import', file], { DATA_DIR: folder }, counted)
+  const { code, stdout, stderr } = await run(['import', file], { DATA_DIR: folder }, { counted: true })
   t.equal(code, 1)
   t.equal(stdout, 'copied 2, already there 2, in conflict 1, invalid 8\n')
   for (const [, reason] of lines) if (reason !== undefined) t.match(stderr, reason)

@@ -37,7 +37,7 @@ const refusedByService: typeof refused = {
  */
 async function assertRefused (t: Test, port: number, requests: typeof refused): Promise<void> {
   for (const [name, [status, head, body]] of Object.entries(requests)) {
-    for (let time = 0; time < 5; time++) {
+    for (let time = 0; time < 2; time++) {
       const connection = await RawConnection.open(t, port)
       connection.socket.pause()
       await new Promise(resolve => { connection.write(head).socket.write(body, resolve) })
@@ -66,7 +66,7 @@ t.test('in a host too, even if its preParsing hook pipes the body', async t => {
 t.test('fetch gets the response of a refused request with a large body', async t => {
   const { port } = await serve(t, forgetfulStore())
   for (const [status, authorization] of [[413, `Bearer ${TOKEN}`], [401, 'Bearer an-unknown-token']] as const) {
-    for (let time = 0; time < 10; time++) {
+    for (let time = 0; time < 4; time++) {
       const response = await fetch(`http://127.0.0.1:${port}/plants`, { method: 'POST', body: BODY, headers: { authorization, 'content-type': 'application/json' } })
       t.equal(response.status, status)
       await response.text()

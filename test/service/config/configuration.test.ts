@@ -72,13 +72,13 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     t.notMatch(message, '\n', 'one line')
     t.notMatch(message, SECRET, 'no secret')
     if (!startedWith.includes(names)) continue
-    const { code, stdout, stderr } = await run([], env, { counted: true })
+    const { code, stdout, stderr } = await run([], env, { counted: names === 'DATA_DIR' })
     t.strictSame({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `plant-store: ${message}\n` }, `startup with ${names}`)
   }
 })
 
 /** The variables with whose invalid values the program is also started. */
-const startedWith = ['PORT', 'MONGODB_URL', 'DATA_DIR', 'TLS_CERT_FILE', 'NODE_ENV']
+const startedWith = ['PORT', 'DATA_DIR', 'NODE_ENV']
 
 /** The message with which startup would fail, because of the configuration or when the store is opened. */
 async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
@@ -95,7 +95,7 @@ async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
 }
 
 t.test('--help and --version print to standard output; an unknown command is refused with a hint', async t => {
-  const [help, version, unknown] = await Promise.all([run(['--help'], {}, { counted: true }), run(['--version'], {}), run(['sevre'], {}, { counted: true })])
+  const [help, version, unknown] = await Promise.all([run(['--help'], {}, { counted: true }), run(['--version'], {}), run(['sevre'], {})])
   t.equal(help.code, 0)
   t.match(help.stdout, /Usage: plant-store \[serve\]\n +plant-store export \[FILE\]/)
   t.match(version.stdout, /^\d+\.\d+\.\d+\n$/)

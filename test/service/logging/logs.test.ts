@@ -16,7 +16,7 @@ import { program } from '../../support/process/project.js'
 import { until } from '../../support/until.js'
 
 t.test('ACCESS_LOG writes one line for each request, without secrets, and loses none at shutdown', async t => {
-  const service = await startService(t, { ACCESS_LOG: 'true' }, { counted: true })
+  const service = await startService(t, { ACCESS_LOG: 'true' })
   await fetch(`${service.address}/plants?access_token=${token}`, {
     method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: '{"id":1,"name":"a name nobody may read"}'
   })

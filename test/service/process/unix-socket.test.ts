@@ -5,19 +5,31 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { readConfiguration } from '../../../src/service/config/configuration.js'
+import { removeStaleSocket } from '../../../src/service/http/unix-socket.js'
 import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
 import { closedPort } from '../../support/process/lasting-port.js'
 import { run, startService, testFolder, token } from '../../support/process/program.js'
 import { until } from '../../support/until.js'
 
-t.test('a path in HOST is a socket for owner and group, removed at a shutdown that cuts off no request', async t => {
-  const HOST = join(testFolder(t), 'plant-store.sock')
-  const service = await startService(t, { HOST }, { counted: true })
+t.test('a path in HOST is a socket for owner and group, which the first screen, the access log and the metrics know', async t => {
+  const HOST = join(testFolder(t), 'plant store.sock')
+  const port = String(await closedPort())
+  // METRICS_PORT may equal PORT, which is not used.
+  const service = await startService(t, { HOST, PORT: port, METRICS_PORT: port, ACCESS_LOG: 'true' }, { counted: true })
   t.equal(service.address, `unix:${HOST}`)
   t.ok(statSync(HOST).isSocket())
   t.equal(statSync(HOST).mode & 0o777, 0o660)
-  t.strictSame(await createOver(HOST), [200, '{"name":"Monstera"}'])
+  const line = /^ +(curl .*)$/m.exec(service.stdout)?.[1] ?? ''
+  const { stdout } = await promisify(execFile)('sh', ['-c', line.replace('<ACCESS_TOKEN>', token)])
+  t.equal(stdout, '{"name":"Monstera deliciosa","tag":"aroid"}')
+  t.match(await service.logged('request'), { url: '/plants', statusCode: 200, remoteAddress: 'unix' })
+  t.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^plant_store_creates_total\{outcome="stored"\} 1$/m)
+})
 
+t.test('at a shutdown the socket is removed, and no request is cut off', async t => {
+  const HOST = join(testFolder(t), 'plant-store.sock')
+  const service = await startService(t, { HOST })
   const clients = new PlantClients(overHttp(service.address, token), 100)
   const stop = clients.start(16)
   await until(() => clients.acknowledged.length > 100)
@@ -45,36 +57,15 @@ t.test('a path that cannot be a socket fails startup, and the file is not change
   const folder = testFolder(t)
   const file = join(folder, 'file')
   writeFileSync(file, 'mine')
-  const env = { DATA_DIR: folder, ACCESS_TOKENS: token }
-  const isFile = await run([], { HOST: file, ...env }, { counted: true })
-  t.match(isFile.stderr, /^plant-store: HOST is ".*file", which is a file that is not a socket: .*\n$/)
-  t.equal(readFileSync(file, 'utf8'), 'mine')
-  const isLong = await run([], { HOST: join(folder, 'x'.repeat(100)), ...env }, { counted: true })
-  t.match(isLong.stderr, /^plant-store: HOST is a path of \d+ bytes: the path of a Unix socket must have 103 bytes or fewer\n$/)
-  const nowhere = await run([], { HOST: join(folder, 'no', 'socket'), ...env })
-  t.match(nowhere.stderr, /^plant-store: HOST is ".*no\/socket", whose folder does not exist: it must be .*\n$/)
+  t.throws(() => readConfiguration({ HOST: join(folder, 'x'.repeat(100)) }), { message: /^HOST is a path of \d+ bytes: the path of a Unix socket must have 103 bytes or fewer$/ })
+  await t.rejects(removeStaleSocket(join(folder, 'no', 'socket')), { message: /^HOST is ".*no\/socket", whose folder does not exist: it must be .*$/ })
   const loop = join(folder, 'loop')
   symlinkSync(loop, loop)
-  const isLoop = await run([], { HOST: join(loop, 'socket'), ...env })
-  t.match(isLoop.stderr, /^plant-store: listen ELOOP.*loop\/socket: check HOST, PORT and METRICS_PORT\n$/, 'the folder may exist')
-  t.strictSame([isFile.code, isLong.code, nowhere.code, isLoop.code], [1, 1, 1, 1])
-})
-
-t.test('with a socket, metrics are served on 127.0.0.1, and METRICS_PORT may equal the unused PORT', async t => {
-  const HOST = join(testFolder(t), 'plant-store.sock')
-  const port = String(await closedPort())
-  await startService(t, { HOST, PORT: port, METRICS_PORT: port }, { counted: true })
-  await createOver(HOST)
-  t.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^plant_store_creates_total\{outcome="stored"\} 1$/m)
-})
-
-t.test('the command of the first screen creates a plant over the socket, which the access log shows', async t => {
-  const HOST = join(testFolder(t), 'plant store.sock')
-  const service = await startService(t, { HOST, ACCESS_LOG: 'true' }, { counted: true })
-  const line = /^ +(curl .*)$/m.exec(service.stdout)?.[1] ?? ''
-  const { stdout } = await promisify(execFile)('sh', ['-c', line.replace('<ACCESS_TOKEN>', token)])
-  t.equal(stdout, '{"name":"Monstera deliciosa","tag":"aroid"}')
-  t.match(await service.logged('request'), { url: '/plants', statusCode: 200, remoteAddress: 'unix' })
+  const env = { DATA_DIR: folder, ACCESS_TOKENS: token }
+  const [isFile, isLoop] = await Promise.all([run([], { HOST: file, ...env }), run([], { HOST: join(loop, 'socket'), ...env }, { counted: true })])
+  t.match(isFile, { code: 1, stderr: /^plant-store: HOST is ".*file", which is a file that is not a socket: .*\n$/ })
+  t.equal(readFileSync(file, 'utf8'), 'mine')
+  t.match(isLoop, { code: 1, stderr: /^plant-store: listen ELOOP.*loop\/socket: check HOST, PORT and METRICS_PORT\n$/ }, 'the folder may exist')
 })
 
 async function createOver (socketPath: string): Promise<[number | undefined, string]> {

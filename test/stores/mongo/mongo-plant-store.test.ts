@@ -11,9 +11,7 @@ import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, type NewPlant, type PlantStore } from '../../../src/stores/plant-store.js'
 import { closedPort } from '../../support/process/lasting-port.js'
 import { needs } from '../../support/process/needs.js'
-import {
-  closeAfterStoring, closeBeforeStoring, hang, stepDown, writeConcernError
-} from '../../support/scripted-mongodb/cues.js'
+import { closeAfterStoring, closeBeforeStoring, hang, stepDown } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 import { mongodb } from '../../support/stores/mongodb-for-tests.js'
 import { mongoPlace, scriptedPlace, storeContract } from '../../support/stores/places.js'
@@ -160,15 +158,6 @@ t.test('the error of an unreachable server has its address and the actual cause,
   await t.rejects(store.ready(), { message: error.message })
 })
 
-t.test('if no connection is made by the deadline, a plant is not stored, and the outcome comes in time', async t => {
-  const store = mongoPlantStore({ url: `mongodb://127.0.0.1:${await closedPort()}/?serverSelectionTimeoutMS=20000` })
-  t.teardown(() => store.close?.())
-  await store.open?.()
-  const start = performance.now()
-  t.type(await failure(store, 1_500), PlantNotStored)
-  t.ok(performance.now() - start < 15_000)
-})
-
 t.test('a server that starts later is found', async t => {
   const mongo = await ScriptedMongo.start(t)
   await mongo.stop()
@@ -189,13 +178,6 @@ t.test('a plant whose response is lost is retried', async t => {
     t.match(await store.create(FICUS, soon()), /^(stored|same)$/)
     t.equal(mongo.majority().size, 1)
   }
-})
-
-t.test('a transient write concern error is retried', async t => {
-  const { mongo, store } = await setUp(t)
-  mongo.on('insert', writeConcernError({ code: 91, majority: true }))
-  t.equal(await store.create(FICUS, soon()), 'same')
-  t.equal(mongo.majority().size, 1)
 })
 
 t.test('the client\'s options for decoding responses make no difference', async t => {

@@ -3,15 +3,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { StoreUnusable, type NewPlant, type PlantStore } from '../../../src/stores/plant-store.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
-import { execute, openSqlite, plantsInFile } from '../../support/stores/sqlite-file.js'
+import { execute, openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
 
 const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
-
-function storeAt (t: Test, path: string): Required<PlantStore> {
-  const store = sqlitePlantStore({ path }) as Required<PlantStore>
-  t.teardown(() => store.close())
-  return store
-}
 
 async function openStore (t: Test, path: string): Promise<PlantStore> {
   const store = storeAt(t, path)

@@ -1,5 +1,7 @@
 import t from 'tap'
 import type { CreateOutcome } from '../../../src/index.js'
+import { withCompiler } from '../../support/process/failing-calls.js'
+import { runPowered } from '../../support/process/power-cut.js'
 import { sqlitePlace, storeContract } from '../../support/stores/places.js'
 
 t.jobs = 2
@@ -17,4 +19,28 @@ t.test('stores that write to one file concurrently take turns', async t => {
   t.strictSame(new Set(outcomes.flat()), new Set(['stored']))
   t.equal((await place.stored()).size, outcomes.flat().length)
   for (const { length } of outcomes) t.ok(length > 50, `${length} of 1,000`)
+})
+
+/** The plants acknowledged before the log that contains them was synced. */
+function acknowledgedTooEarly (trace: readonly string[]): string[] {
+  const written = new Set<string>()
+  const synced = new Set<string>()
+  const early: string[] = []
+  for (const line of trace) {
+    const [what, file, ...plants] = line.split(' ')
+    if (what === 'write' && file === 'plants.db-wal') for (const plant of plants) written.add(plant)
+    if (what === 'sync' && file === 'plants.db-wal') for (const plant of written) synced.add(plant)
+    if (what === 'answer') early.push(...plants.filter(plant => !synced.has(plant)))
+  }
+  return early
+}
+
+t.test('each 200 is sent after the log that contains the plant was synced', withCompiler, async t => {
+  const { clients, trace } = await runPowered(t, {}, 1_500)
+  const answers = trace.filter(line => line.startsWith('answer'))
+  t.ok(answers.length > 20, `${answers.length} answers`)
+  t.strictSame(Object.keys(clients.counts), ['200'])
+  t.strictSame(acknowledgedTooEarly(trace), [])
+  const unsynced = trace.filter(line => line !== 'sync plants.db-wal')
+  t.ok(acknowledgedTooEarly(unsynced).length > 20, 'the same trace without syncs fails the check')
 })

@@ -1,4 +1,4 @@
-import { execFileSync, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -111,12 +111,6 @@ export async function run (
   args: readonly string[], env: NodeJS.ProcessEnv, options: ProgramOptions = {}
 ): Promise<ExitResult> {
   return new Program(args, env, options).ended
-}
-
-/** The process ids of the workers of a service, the oldest first. */
-export function childrenOf (pid: number | undefined): number[] {
-  const lines = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(pid)], { encoding: 'utf8' }).split('\n')
-  return lines.filter(line => line.includes('main')).map(line => Number.parseInt(line, 10))
 }
 
 let ids = 0

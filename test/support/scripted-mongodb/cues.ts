@@ -91,13 +91,10 @@ export function writeErrors ({ at, stored = false, ...failure }: Failure & { at:
  * Answered with a write concern error, although the majority stored it or, by default, only the primary, until a
  * rollback or a later majority write.
  */
-export function writeConcernError (
-  { code, message = 'scripted', majority = false }: Failure & { majority?: boolean }
-): Cue {
-  const errInfo = { writeConcern: { w: 'majority' } }
+export function writeConcernError ({ code, message = 'scripted', majority }: Failure & { majority?: boolean }): Cue {
   return async (_context, execute) => {
-    const usual = await execute({ replicated: majority })
-    return usual && { ...usual, writeConcernError: { code, errmsg: message, errInfo } }
+    const usual = await execute({ replicated: majority === true })
+    return usual && { ...usual, writeConcernError: { code, errmsg: message, errInfo: { writeConcern: { w: 'majority' } } } }
   }
 }
 

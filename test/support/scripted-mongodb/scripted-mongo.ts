@@ -2,6 +2,8 @@ import { Long, ObjectId, type Document } from 'bson'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import type { NewPlant } from '../../../src/stores/plant-store.js'
 import { listenOnLastingPort } from '../process/lasting-port.js'
 import { failed, type Answer, type Cue, type Overrides, type StepDownOptions } from './cues.js'
 import { Documents } from './documents.js'
@@ -11,10 +13,7 @@ import { readRequests, writeAnswer, type Request } from './wire.js'
 export type Kind = 'standalone' | 'replica set' | 'mongos'
 
 /** A stored plant, without its id. */
-export interface StoredPlant {
-  readonly name: string
-  readonly tag?: string
-}
+export type StoredPlant = Omit<NewPlant, 'id'>
 
 /**
  * A MongoDB for tests: real drivers connect to it, and on cue it fails as a real one does. Without a cue it is
@@ -44,10 +43,7 @@ export class ScriptedMongo {
   #held: (() => void)[] | undefined
 
   /** Starts a server that is closed after the test; without a test, call `stop()`. */
-  static async start (
-    t: { teardown: (end: () => Promise<void>) => unknown } | undefined,
-    { as = 'replica set' }: { as?: Kind } = {}
-  ): Promise<ScriptedMongo> {
+  static async start (t?: Pick<Test, 'teardown'>, { as = 'replica set' }: { as?: Kind } = {}): Promise<ScriptedMongo> {
     const mongo = new ScriptedMongo(as)
     await mongo.start()
     t?.teardown(async () => { await mongo.stop() })
@@ -60,7 +56,6 @@ export class ScriptedMongo {
     return this.urlOf('')
   }
 
-  /** The connection string of a database. */
   urlOf (database: string): string {
     return `mongodb://${this.#address}/${database}${this.kind === 'replica set' ? '?replicaSet=rs0' : ''}`
   }

@@ -1,9 +1,18 @@
 import type { Worker } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import type { Test } from 'tap'
+import type { PlantStore } from '../../../src/stores/plant-store.js'
 import { sqliteBinding } from '../../../src/stores/sqlite/database.js'
+import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 
 export const { DatabaseSync } = await sqliteBinding()
+
+/** A store that is closed after the test. */
+export function storeAt (t: Test, path: string): Required<PlantStore> {
+  const store = sqlitePlantStore({ path }) as Required<PlantStore>
+  t.teardown(() => store.close())
+  return store
+}
 
 /** Connects to a database file as another program would; the connection waits for locks. */
 export function openSqlite (path: string): DatabaseSyncInstance {
