@@ -1,5 +1,5 @@
 import t from 'tap'
-import { changes, differences } from '../../bench/report/changes.js'
+import { changes } from '../../bench/report/changes.js'
 import { page } from '../../bench/report/page.js'
 import { pictures } from '../../bench/report/pictures.js'
 import { header, summary } from '../../bench/report/summary.js'
@@ -169,14 +169,6 @@ t.test('a change beyond the noise is marked better or worse, one within it is no
   const peer = (perSecond: number): Results => run([{ server: 'fastify-sqlite' }, rounds(perSecond)])
   t.strictSame(verdicts(peer(100), peer(50)), ['0.50 worse'], 'a peer')
   t.match(tables(ours(80, 81, 79), ours(100, 101, 99)), /÷ before\n.*0\.80 WORSE/)
-})
-
-t.test('runs on different machines or of different lengths are reported', async t => {
-  t.strictSame(differences(results, results), [])
-  t.strictSame(differences(results, { ...results, machine: 'another', method: { ...results.method, seconds: 2 } }), [
-    'The compared runs differ: machine was A machine & more; stores on disk, is another.',
-    'The compared runs differ: seconds was 1, is 2.'
-  ])
 })
 
 t.test('a ratio is that of the medians, with the spread of the ratios of paired rounds', async t => {

@@ -5,11 +5,8 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { lost, overHttp, PlantClients } from '../../support/http/plant-clients.js'
 import { bare } from '../../support/process/bare.js'
-import { needs } from '../../support/process/needs.js'
 import { create, launch, run, startService, token } from '../../support/process/program.js'
 import { program } from '../../support/process/project.js'
-import { mongodb } from '../../support/stores/mongodb-for-tests.js'
-import { mongoPlace } from '../../support/stores/places.js'
 import { plantsInFile } from '../../support/stores/sqlite-file.js'
 import { until } from '../../support/until.js'
 
@@ -52,17 +49,6 @@ t.test('after SIGKILL under load, every acknowledged plant is stored', async t =
   t.equal((await fetch(`${address}/health/ready`)).status, 200)
   t.equal((await fetch(`${address}/docs`)).status, 404, 'in production there is no API page')
   t.match(await again.end('SIGINT'), { code: 0, signal: null })
-})
-
-const { missing } = await mongodb()
-t.test('with MONGODB_URL, plants are stored in MongoDB', needs(missing), async t => {
-  const place = await mongoPlace(t)
-  const service = launch(t, { MONGODB_URL: place.url, ACCESS_TOKENS: token })
-  const address = await service.ready()
-  t.equal((await create(address, { id: 1 })).status, 200)
-  t.strictSame(await place.stored(), new Map([[1n, { name: 'Monstera' }]]))
-  t.match(service.stdout, /stores in {3}MongoDB, /)
-  t.match(await service.end('SIGTERM'), { code: 0, signal: null })
 })
 
 t.test('a port in use is reported in one line, for the service and for the metrics', async t => {
