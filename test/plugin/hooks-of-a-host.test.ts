@@ -171,6 +171,34 @@ t.test('a body that a preParsing hook pipes is released when its client disconne
   answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
 })
 
+t.test('an invalid header of a hook fails the response as on the host\'s own routes', async t => {
+  const app = host(t)
+  app.addHook('onRequest', async (_request, reply) => { reply.header('x-user', 'Łukasz') })
+  app.post('/own', async () => ({}))
+  await app.register(plantStore, { store: memoryPlantStore(), tokens })
+  const port = await listen(app)
+  for (const url of ['/own', '/plants']) {
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+    const response = await fetch(`http://127.0.0.1:${port}${url}`, { method: 'POST', headers, body: JSON.stringify(PLANT) })
+    t.equal(response.status, 500, url)
+    t.match(await response.json(), { code: 'ERR_INVALID_CHAR' })
+  }
+})
+
+t.test('a stream of a hook that fails after its body was refused changes nothing', async t => {
+  const lines: string[] = []
+  const app = host(t, { logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
+  app.addHook('preParsing', async () => Readable.from((async function * () {
+    yield 'x'.repeat(200)
+    yield 'y'
+    throw new Error('corrupt')
+  })()))
+  app.addHook('preValidation', async () => { await sleep(100) })
+  await app.register(plantStore, { store: memoryPlantStore(), tokens, bodyLimit: 100 })
+  answersError(t, await create(app, '/plants', PLANT), 41301, /too large/)
+  t.strictSame(lines, [])
+})
+
 t.test('headers set by a hook are kept, and a preSerialization hook may change the response, even of a refused request', async t => {
   const app = host(t)
   app.addHook('onRequest', async (_request, reply) => { reply.header('set-cookie', ['a=1', 'b=2']).header('x-host', '1') })
