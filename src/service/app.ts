@@ -32,9 +32,8 @@ export interface AppOptions {
  * Makes the HTTP service around the plugin, not listening yet: the routes of plants, health and description. Closing it
  * cuts off no request.
  */
-export async function createApp (
-  { configuration, store, tokens, health, log, metrics, servers = [] }: AppOptions
-): Promise<FastifyInstance> {
+export async function createApp (options: AppOptions): Promise<FastifyInstance> {
+  const { configuration, store, tokens, health, log, metrics, servers = [] } = options
   const { TRUST_PROXY, REQUEST_ID_HEADER, ACCESS_LOG, DOCS } = configuration
   const isTrusted = TRUST_PROXY === undefined ? undefined : trustedProxies(TRUST_PROXY)
   const idOf = requestIds(REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
@@ -61,7 +60,7 @@ export async function createApp (
   })
 
   app.addHook('onRequest', ({ id }, reply, done) => {
-    lastResponses.set(reply.raw.req.socket, reply.raw)
+    if (lastResponses.has(reply.raw.req.socket)) lastResponses.set(reply.raw.req.socket, reply.raw)
     if (REQUEST_ID_HEADER !== undefined) reply.raw.setHeader(REQUEST_ID_HEADER, id)
     done()
   })

@@ -29,7 +29,7 @@ export async function serve (): Promise<void> {
 
   // Before anything is started, so that a signal during startup is a clean stop.
   let shutdown = async (): Promise<void> => {}
-  shutDownOnSignal(shutdownTimeoutMs(configuration), log, async () => shutdown())
+  shutDownOnSignal(shutdownTimeoutMs(configuration.STORE_TIMEOUT), log, async () => shutdown())
   reloadOnHangup(log, ({ ACCESS_TOKENS, tls }) => {
     tokens.replace(ACCESS_TOKENS ?? [madeToken])
     if (tls === undefined) return

@@ -4,8 +4,8 @@ import type { FastifyBaseLogger } from 'fastify'
 import { ApiError, type ErrorName } from '../../http/error-codes.js'
 import { errorHeaders } from '../../http/error-handler.js'
 
-/** The last response of each connection, which may have been sent. */
-export type LastResponses = Map<Socket, ServerResponse>
+/** The last response of each open connection, which may have been sent; undefined before the first. */
+export type LastResponses = Map<Socket, ServerResponse | undefined>
 
 const errorNames: Readonly<Record<string, ErrorName>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'requestTimeout',
@@ -52,8 +52,11 @@ export function refuseMalformedHttp (
     socket.destroySoon()
   }
 
-  const forget = (socket: Socket): void => { socket.once('close', () => lastResponses.delete(socket)) }
-  server.on('connection', forget).on('secureConnection', forget)
+  const track = (socket: Socket): void => {
+    lastResponses.set(socket, undefined)
+    socket.once('close', () => lastResponses.delete(socket))
+  }
+  server.on('connection', track).on('secureConnection', track)
   server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
     // Otherwise the connection is broken, and no response can be sent.
     if (!code.startsWith('HPE_') && code !== 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()

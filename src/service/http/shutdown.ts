@@ -1,6 +1,5 @@
 import type { Server } from 'node:http'
 import { Server as NetServer } from 'node:net'
-import type { Configuration } from '../config/configuration.js'
 import type { LastResponses } from './malformed-http.js'
 
 /** Milliseconds without a new request after which none is expected on an idle connection. */
@@ -8,8 +7,8 @@ const QUIET_MS = 500
 const CHECK_MS = 50
 
 /** Milliseconds until a shutdown is forced: less than the 30 seconds that Kubernetes grants by default. */
-export function shutdownTimeoutMs ({ STORE_TIMEOUT }: Pick<Configuration, 'STORE_TIMEOUT'>): number {
-  return Math.min(STORE_TIMEOUT + 5_000, 25_000)
+export function shutdownTimeoutMs (storeTimeout: number): number {
+  return Math.min(storeTimeout + 5_000, 25_000)
 }
 
 /**
@@ -19,7 +18,7 @@ export function shutdownTimeoutMs ({ STORE_TIMEOUT }: Pick<Configuration, 'STORE
  */
 export async function drain (servers: readonly Server[], lastResponses: LastResponses): Promise<void> {
   let lastRequest = performance.now()
-  for (const last of lastResponses.values()) if (!last.headersSent) last.setHeader('connection', 'close')
+  for (const last of lastResponses.values()) if (last?.headersSent === false) last.setHeader('connection', 'close')
   const closed = Promise.all(servers.map(async server => {
     server.prependListener('request', ({ socket }) => {
       lastRequest = performance.now()

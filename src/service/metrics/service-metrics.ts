@@ -48,7 +48,6 @@ export class ServiceMetrics {
     channels.batchEnd.subscribe(batch => { this.#observeBatch(batch) })
   }
 
-  /** An `onResponse` hook. */
   readonly observeRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     this.#requests.observe({
       method: request.method,
