@@ -59,13 +59,12 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
     }
   })
 
-  app.addHook('onRequest', ({ id }, reply, done) => {
-    if (lastResponses.has(reply.raw.req.socket)) lastResponses.set(reply.raw.req.socket, reply.raw)
-    if (REQUEST_ID_HEADER !== undefined) reply.raw.setHeader(REQUEST_ID_HEADER, id)
-    done()
-  })
   if (ACCESS_LOG) app.addHook('onRequest', accessLog(log))
-  app.addHook('onRequest', (request, reply, done) => { done(refusal(request, reply, health)) })
+  app.addHook('onRequest', (request, reply, done) => {
+    if (lastResponses.has(request.raw.socket)) lastResponses.set(request.raw.socket, reply.raw)
+    if (REQUEST_ID_HEADER !== undefined) reply.raw.setHeader(REQUEST_ID_HEADER, request.id)
+    done(refusal(request, reply, health))
+  })
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
   app.addHook('onError', (request, _reply, _error, done) => {
     // A child logger for each request would cost more than the request, so only requests that fail get one.

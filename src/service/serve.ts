@@ -7,7 +7,6 @@ import { BearerTokens } from '../http/bearer-tokens.js'
 import { StoreUnusable } from '../stores/plant-store.js'
 import { ConfigurationError, readConfiguration } from './config/configuration.js'
 import { createStore, describeStore } from './create-store.js'
-import { Health } from './http/health-routes.js'
 import { changeCertificate } from './http/http-server.js'
 import { shutdownTimeoutMs } from './http/shutdown.js'
 import { isSocketPath, removeStaleSocket } from './http/unix-socket.js'
@@ -42,8 +41,9 @@ export async function serve (): Promise<void> {
   if (isSocketPath(HOST)) await removeStaleSocket(HOST)
   const store = await createStore(configuration)
   // Fastify is loaded while the store opens, and only if the configuration is valid.
-  const [{ createApp }] = await Promise.all([
+  const [{ createApp }, { Health }] = await Promise.all([
     import('./app.js'),
+    import('./http/health-routes.js'),
     store.open?.().catch(error => { throw new StoreUnusable(messageOf(error)) })
   ])
   const health = new Health(store)

@@ -27,11 +27,11 @@ export class OpenFiles {
     this.#log = new Map([`${file}-wal`, `${file}-shm`].map(path => [path, identityOf(path)]))
   }
 
-  /** Why nothing may be written now; undefined if each file is at its path. */
-  displacement (): SqliteFailure | undefined {
+  /** Why nothing may be written now; undefined if each file, or the database alone, is at its path. */
+  displacement (ofDatabaseOnly = false): SqliteFailure | undefined {
     const database = identityOf(this.#path)
     if (database === undefined) return missing(this.#path)
-    const what = database !== this.#database ? `${this.#path} was replaced` : this.#hasLog() ? undefined : `${this.#path}-wal or ${this.#path}-shm was deleted or replaced`
+    const what = database !== this.#database ? `${this.#path} was replaced` : ofDatabaseOnly || this.#hasLog() ? undefined : `${this.#path}-wal or ${this.#path}-shm was deleted or replaced`
     return what === undefined ? undefined : new SqliteFailure(`${what} while it was open: reopening the file that is there now`, { reopen: true })
   }
 

@@ -120,7 +120,7 @@ export class PlantsTable {
   }
 
   #requireFiles (outcomeUnknown = false): void {
-    const displacement = this.#files.displacement()
+    const displacement = this.#files.displacement(outcomeUnknown)
     if (displacement !== undefined) throw Object.assign(displacement, { outcomeUnknown })
   }
 
