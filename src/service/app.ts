@@ -66,7 +66,8 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
     done(refusal(request, reply, health))
   })
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
-  app.addHook('onError', (request, _reply, _error, done) => {
+  app.addHook('onError', (request, reply, error, done) => {
+    if (error instanceof ApiError && error.kind === 'requestMalformed') reply.raw.setHeader('connection', 'close')
     // A child logger for each request would cost more than the request, so only requests that fail get one.
     request.log = log.child({ reqId: request.id })
     done()

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../http/error-codes.js'
 import { repeatedHeader } from '../../http/repeated-header.js'
@@ -6,8 +5,8 @@ import type { Health } from './health-routes.js'
 
 /** Refuses malformed requests, unknown paths, and create requests while the event loop lags, before any other work. */
 export function refusal (request: FastifyRequest, reply: FastifyReply, health: Health): ApiError | undefined {
-  const error = protocolError(request.raw)
-  if (error !== undefined || request.headers.upgrade !== undefined) reply.raw.setHeader('connection', 'close')
+  const error = protocolError(request)
+  if (request.headers.upgrade !== undefined) reply.raw.setHeader('connection', 'close')
   if (error !== undefined || request.is404) return error ?? unknownPath(request, reply)
   if (!health.overloaded || request.method !== 'POST') return undefined
   return new ApiError('notStored', 'The service is overloaded; this request did not store the plant: retry later')
@@ -29,10 +28,11 @@ const validHost = /^(?:(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:
 let lastValidHost: string | undefined
 
 /** @returns the fault of a request that Node's parser accepts and RFC 9112 does not; undefined if it has none */
-function protocolError (request: IncomingMessage): ApiError | undefined {
-  const { headers: { host }, rawHeaders, httpVersionMajor, httpVersionMinor } = request
+function protocolError ({ raw, is404 }: FastifyRequest): ApiError | undefined {
+  const { headers: { host }, rawHeaders, httpVersionMajor, httpVersionMinor, method } = raw
   if (httpVersionMajor !== 1) return new ApiError('requestMalformed', 'The HTTP version is not supported: use HTTP/1.1')
-  const repeated = repeatedHeader(rawHeaders, 'authorization')
+  // The only route for POST, that of plants, looks for them itself.
+  const repeated = method === 'POST' && !is404 ? undefined : repeatedHeader(rawHeaders, 'authorization')
   if (repeated !== undefined) return new ApiError('requestMalformed', `There is more than one ${repeated} header: send one`)
   if (host === lastValidHost && host !== undefined) return undefined
   // Section 3.2; HTTP/1.0 needs no Host.

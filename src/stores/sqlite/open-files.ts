@@ -9,7 +9,6 @@ const LOOK_INTERVAL_MS = 100
  * The files of an open database. SQLite keeps writing to a file that was deleted or replaced: only its path reveals it.
  */
 export class OpenFiles {
-  readonly #path: string
   readonly #database: string | undefined
   /** The identities of the log and its index by path: beside the file itself if the path is a symbolic link. */
   readonly #log: ReadonlyMap<string, string | undefined>
@@ -20,8 +19,7 @@ export class OpenFiles {
    * @param database the identity of the database file before it was opened, so that its replacement since is noticed;
    *   undefined if there was none
    */
-  constructor (path: string, database: string | undefined) {
-    this.#path = path
+  constructor (private readonly path: string, database: string | undefined) {
     this.#database = database ?? identityOf(path)
     const file = realpathSync(path)
     this.#log = new Map([`${file}-wal`, `${file}-shm`].map(path => [path, identityOf(path)]))
@@ -29,9 +27,9 @@ export class OpenFiles {
 
   /** Why nothing may be written now; undefined if each file, or the database alone, is at its path. */
   displacement (ofDatabaseOnly = false): SqliteFailure | undefined {
-    const database = identityOf(this.#path)
-    if (database === undefined) return missing(this.#path)
-    const what = database !== this.#database ? `${this.#path} was replaced` : ofDatabaseOnly || this.#hasLog() ? undefined : `${this.#path}-wal or ${this.#path}-shm was deleted or replaced`
+    const database = identityOf(this.path)
+    if (database === undefined) return missing(this.path)
+    const what = database !== this.#database ? `${this.path} was replaced` : ofDatabaseOnly || this.#hasLog() ? undefined : `${this.path}-wal or ${this.path}-shm was deleted or replaced`
     return what === undefined ? undefined : new SqliteFailure(`${what} while it was open: reopening the file that is there now`, { reopen: true })
   }
 

@@ -12,9 +12,10 @@ export type Row = readonly [id: bigint, name: string, tag: string | null]
 
 /** The plants in an SQLite database. Every call blocks the thread. */
 export class PlantsTable {
-  readonly #path: string
   readonly #database: DatabaseSyncInstance
   readonly #files: OpenFiles
+  readonly #begin: StatementSyncInstance
+  readonly #commit: StatementSyncInstance
   readonly #findTrigger: StatementSyncInstance
   readonly #insertNew: StatementSyncInstance
   readonly #insert: StatementSyncInstance
@@ -25,13 +26,14 @@ export class PlantsTable {
    * @param wasOpen whether this process had the file open before: then it is not created
    * @throws {SqliteFailure} if it cannot be opened
    */
-  constructor (Database: DatabaseClass, path: string, wasOpen = false) {
+  constructor (Database: DatabaseClass, private readonly path: string, wasOpen = false) {
     const found = identityOf(path)
     const database = openDatabase(Database, path, wasOpen)
-    this.#path = path
     this.#database = database
     this.#files = new OpenFiles(path, found)
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    this.#begin = database.prepare('BEGIN IMMEDIATE')
+    this.#commit = database.prepare('COMMIT')
     this.#findTrigger = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'trigger'")
     const values = 'INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))'
     // A table that another tool created may have a conflict clause of its own, such as REPLACE.
@@ -92,7 +94,7 @@ export class PlantsTable {
     if (this.#files.displacement() !== undefined) {
       // The log is not that of the file now at the path.
       this.#database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`)
-      emptyLog(this.#database, this.#path)
+      emptyLog(this.#database, this.path)
       this.#files.deleteLog()
     }
     this.#database.close()
@@ -105,8 +107,8 @@ export class PlantsTable {
       this.#requireFiles()
       const result = work()
       inCommit = true
-      this.#database.exec('COMMIT')
-      // They may have been replaced meanwhile: then the plants are in the old file.
+      this.#commit.get()
+      // If the file was replaced meanwhile, the plants are in the old one.
       this.#requireFiles(true)
       return result
     } catch (error) {
@@ -131,7 +133,7 @@ export class PlantsTable {
   #takeLock (until: number): void {
     for (;;) {
       try {
-        this.#database.exec('BEGIN IMMEDIATE')
+        this.#begin.get()
         return
       } catch (error) {
         if (resultCode(error) !== BUSY || performance.now() >= until) throw error

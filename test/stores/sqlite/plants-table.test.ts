@@ -15,6 +15,7 @@ class FaultyBinding {
   failing: string[] = []
   errcode = 10
   readonly executed: string[] = []
+  beforeCommit = (): void => {}
 
   /** The class for connections. */
   get Database (): DatabaseClass {
@@ -31,6 +32,7 @@ class FaultyBinding {
         const { get } = statement
         return Object.defineProperty(statement, 'get', {
           value: (...values: unknown[]) => {
+            faulty.executed.push(sql)
             faulty.#run(sql)
             return get.apply(statement, values)
           }
@@ -40,6 +42,7 @@ class FaultyBinding {
   }
 
   #run (sql: string): void {
+    if (sql === 'COMMIT') this.beforeCommit()
     if (this.failing.includes(sql)) throw Object.assign(new Error(`${sql} failed`), { errcode: this.errcode })
   }
 }
@@ -242,12 +245,9 @@ t.test('a plant that fails for any other reason than its id ends the write; if t
 
 t.test('plants whose file is moved away during their transaction are in the old file: their outcome is unknown', async t => {
   const path = join(t.testdir(), 'plants.db')
-  const table = new PlantsTable(class extends DatabaseSync {
-    override exec (sql: string): void {
-      if (sql === 'COMMIT') renameSync(path, `${path}.old`)
-      super.exec(sql)
-    }
-  }, path)
+  const binding = new FaultyBinding()
+  const table = new PlantsTable(binding.Database, path)
+  binding.beforeCommit = () => renameSync(path, `${path}.old`)
   const failureOfWrite = (): unknown => {
     try {
       return table.write(FICUS)
