@@ -77,7 +77,7 @@ async function measure (options: Options, words: readonly string[]): Promise<Res
   const method = { rounds, latencyRounds, warmUp, leadIn, seconds, latencySeconds, environment, isPublished }
   return {
     date,
-    command: withoutSecrets(`npm run bench -- ${[...words, ...folderOf].join(' ')}`),
+    command: withoutSecrets(`npm run bench -- ${[...words, ...folderOf].join(' ')}`.replace(/ -- $/, '')),
     method: { ...method, isGeneratorApart: url === undefined && canRunApart(), disturbedRounds, isSteady },
     machine: machine(folder),
     versions: await versions(folder),

@@ -10,7 +10,7 @@ const servers = contenders.map(({ name }) => name).filter(name => name !== 'url'
 
 const flags = {
   case: ['NAME,...', 'default create,latency,commits; all, or any of:', ...caseNames.map(name => `${name.padEnd(10)}${cases[name].what}`)],
-  servers: ['NAME,...', servers.slice(0, 6).join(', '), servers.slice(6).join(', ')],
+  servers: ['NAME,...', `${servers.slice(0, 6).join(', ')},`, servers.slice(6).join(', ')],
   connections: ['N,...', 'default 64 (single: 1; commits: 1 to 256; distance: 512)'],
   rate: ['N,...', 'latency: create requests per second, default 1000,4000,16000'],
   distances: ['MS,...', 'distance: default 0,1,5,20,50'],
