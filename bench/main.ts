@@ -15,7 +15,7 @@ import { load, machine, resultsFolder, versions, type Results } from './results.
 import { describeMongo } from './run/mongo-database.js'
 import { canRunApart } from './run/processor-time.js'
 import { runRounds } from './run/rounds.js'
-import { leadIn } from './run/subject.js'
+import { leadInOf } from './run/subject.js'
 
 const clearLine = process.stderr.isTTY ? '\r\u001b[K' : ''
 try {
@@ -74,7 +74,7 @@ async function measure (options: Options, words: readonly string[]): Promise<Res
   const date = new Date().toISOString()
   const { disturbedRounds, isSteady, ...measured } = await runRounds(specs, rounds, isPublished, bench)
   const folderOf = options.save === undefined || words.join().includes('--save') ? [] : ['--save', options.save]
-  const method = { rounds, latencyRounds, warmUp, leadIn, seconds, latencySeconds, environment, isPublished }
+  const method = { rounds, latencyRounds, warmUp, leadIn: leadInOf(seconds), seconds, latencySeconds, environment, isPublished }
   return {
     date,
     command: withoutSecrets(`npm run bench -- ${[...words, ...folderOf].join(' ')}`.replace(/ -- $/, '')),

@@ -21,7 +21,7 @@ export interface Bench extends Pick<Options, 'url' | 'mongodb' | 'environment' |
 export type Subject = Awaited<ReturnType<typeof startSubject>>
 
 /** Seconds at the start of each round that are not measured: connections open, and caches fill. */
-export const leadIn = 0.5
+export const leadInOf = (seconds: number): number => Math.min(0.5, seconds)
 
 /** Starts a server with its own store, checks it, and warms it up. It keeps running for all rounds. */
 export async function startSubject ({ server, distance, case: name }: Spec, bench: Bench) {
@@ -48,7 +48,7 @@ export async function startSubject ({ server, distance, case: name }: Spec, benc
   let owed = 0
 
   async function load (connections: number, rate: number | undefined, duration: number): Promise<LoadResult> {
-    const job = { url: target, token, connections, leadIn, duration, rate, pid }
+    const job = { url: target, token, connections, leadIn: leadInOf(seconds), duration, rate, pid }
     const result = await (rate === undefined ? generator.run(job) : apart(() => generator.run(job), generator.pid, pid))
     owed += result.acknowledged
     return result

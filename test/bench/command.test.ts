@@ -56,9 +56,9 @@ t.test('a run saves its raw results, from which tables and pictures can be drawn
   t.strictSame(readdirSync(join(folder, 'first')), ['commits.svg', 'latency.svg', 'page.html', 'results.json', 'throughput.svg'])
   const { command, method, notCounted, versions } = JSON.parse(readFileSync(join(folder, 'first', 'results.json'), 'utf8'))
   t.match(command, '--servers bare,ours-sqlite')
-  t.match(method, { rounds: 1, warmUp: 0.1, leadIn: 0.5, seconds: 0.1, latencySeconds: 0.1, environment: '', isPublished: false })
+  t.match(method, { rounds: 1, warmUp: 0.1, leadIn: 0.1, seconds: 0.1, latencySeconds: 0.1, environment: '', isPublished: false })
   t.strictSame(notCounted, [])
-  t.match(first.out, /rounds: 1, each of 0\.1 s \(latency: 1 of 0\.1 s\) after a lead-in of 0\.5 s; warm-up of each server 0\.1 s; in open loops the generator /)
+  t.match(first.out, /rounds: 1, each of 0\.1 s \(latency: 1 of 0\.1 s\) after a lead-in of 0\.1 s; warm-up of each server 0\.1 s; in open loops the generator /)
   t.match(versions, { fastify: /^\d/, express: /^\d/, SQLite: /^3\..*journal_mode=wal, synchronous=2/ })
 })
 
