@@ -7,8 +7,6 @@ import { exchange, listen, RawConnection } from '../../support/http/raw-connecti
 import { AUTHORIZATION, JSON_TYPE, serve, TOKEN } from '../../support/http/service.js'
 import { forgetfulStore } from '../../support/stores/forgetful-store.js'
 
-t.jobs = 3
-
 const head = (...lines: string[]) => ['POST /plants HTTP/1.1', 'Host: localhost', ...lines, '', ''].join('\r\n')
 const PLANT = '{"id":1,"name":"x"}'
 const GOOD = head(AUTHORIZATION, JSON_TYPE, `Content-Length: ${PLANT.length}`) + PLANT

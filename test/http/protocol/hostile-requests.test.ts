@@ -6,8 +6,6 @@ import { doubtfulTypes, hostileRequests, malformed, MARK, post, wellFormed } fro
 import { exchange, RawConnection, type RawAnswer } from '../../support/http/raw-connection.js'
 import { serve, TOKEN } from '../../support/http/service.js'
 
-t.jobs = 4
-
 /** A store that records its plants, and can be made to wait. */
 class Recorder implements PlantStore {
   readonly plants: NewPlant[] = []

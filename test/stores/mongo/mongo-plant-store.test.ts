@@ -37,8 +37,6 @@ async function failure (store: Pick<PlantStore, 'create'>, ms = 1_500, plant = F
   return await store.create(plant, soon(ms)).then(outcome => new Error(`resolved: ${outcome}`), (error: Error) => error)
 }
 
-t.jobs = 4
-
 t.test('the MongoDB store fulfills the PlantStore contract on a scripted MongoDB', async t => storeContract(t, scriptedPlace))
 
 const { missing } = await mongodb()
