@@ -1,5 +1,5 @@
 import { mock } from 'node:test'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { showProgress } from '../../src/transfer/progress.js'
 
 class Output {
@@ -12,10 +12,13 @@ class Output {
 
 const state = () => '50 %, 1,500,000 plants, 100,000 a second'
 
-t.beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }))
-t.afterEach(() => mock.timers.reset())
+function controlInterval (t: Test): void {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+}
 
 t.test('on a terminal the line adapts to the width, and leaves the last column free', async t => {
+  controlInterval(t)
   for (const columns of [200, 80, 20, 5, 0]) {
     const output = new Output(true, columns)
     showProgress(output, 'migrate', false, state).end()
@@ -24,6 +27,7 @@ t.test('on a terminal the line adapts to the width, and leaves the last column f
 })
 
 t.test('on a terminal progress is redrawn ten times a second until it ends, and other lines are printed above it', async t => {
+  controlInterval(t)
   const output = new Output(true)
   const progress = showProgress(output, 'import', false, state)
   mock.timers.tick(1_000)
@@ -38,6 +42,7 @@ t.test('on a terminal progress is redrawn ten times a second until it ends, and 
 })
 
 t.test('to a pipe a line is written every five seconds, and one at the end', async t => {
+  controlInterval(t)
   const output = new Output(false)
   const progress = showProgress(output, 'export', false, state)
   mock.timers.tick(11_000)

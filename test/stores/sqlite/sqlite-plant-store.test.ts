@@ -4,7 +4,6 @@ import { withCompiler } from '../../support/process/failing-calls.js'
 import { runPowered } from '../../support/process/power-cut.js'
 import { sqlitePlace, storeContract } from '../../support/stores/places.js'
 
-t.jobs = 2
 t.test('the SQLite store fulfills the PlantStore contract', { jobs: 2 }, async t => storeContract(t, sqlitePlace))
 
 t.test('stores that write to one file concurrently take turns', async t => {
