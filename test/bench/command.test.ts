@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startProcess } from '../../bench/run/start-process.js'
-import { bare } from '../support/process/bare.js'
+import { bare } from '../support/process/program.js'
 import { send, testServer } from './test-server.js'
 
 const { PATH, HOME, TMPDIR } = process.env

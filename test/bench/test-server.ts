@@ -32,12 +32,5 @@ export function plantOf (body: string): string {
 }
 
 export function jobFor (url: string, more: Partial<LoadJob> = {}): LoadJob {
-  return {
-    url,
-    token: 'a-token-for-the-bench',
-    connections: 4,
-    leadIn: 0.1,
-    duration: 0.6,
-    ...more
-  }
+  return { url, token: 'a-token-for-the-bench', connections: 4, leadIn: 0.1, duration: 0.6, ...more }
 }

@@ -9,8 +9,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { closedPort } from '../support/process/lasting-port.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
-import { testFolder } from '../support/process/program.js'
-import { projectFile } from '../support/process/project.js'
+import { projectFile, testFolder } from '../support/process/program.js'
 
 const ready: RequestListener = (request, response) => response.writeHead(request.url === '/health/ready' ? 200 : 404).end()
 const notReady: RequestListener = (_request, response) => response.writeHead(503).end('{"error":50301,"message":"Not ready: …"}')

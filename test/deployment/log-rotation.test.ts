@@ -3,10 +3,8 @@ import { once } from 'node:events'
 import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { bare } from '../support/process/bare.js'
 import { needsProgram } from '../support/process/needs.js'
-import { create, testFolder, token } from '../support/process/program.js'
-import { program, projectFile } from '../support/process/project.js'
+import { bare, create, program, projectFile, testFolder, token } from '../support/process/program.js'
 import { until } from '../support/until.js'
 
 t.test('after logrotate has copied and truncated the log, the service continues at the beginning of the file', needsProgram('logrotate'), async t => {

@@ -10,8 +10,7 @@ import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { closedPort } from '../support/process/lasting-port.js'
 import { needsProgram } from '../support/process/needs.js'
-import { launch, startService, testFolder, token } from '../support/process/program.js'
-import { projectFile } from '../support/process/project.js'
+import { launch, projectFile, startService, testFolder, token } from '../support/process/program.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 
 const withNginx = needsProgram('nginx', 'nginx-light')

@@ -8,8 +8,7 @@ import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { closedPort } from '../support/process/lasting-port.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
 import { needsProgram } from '../support/process/needs.js'
-import { create, startService, testFolder, token } from '../support/process/program.js'
-import { projectFile } from '../support/process/project.js'
+import { create, projectFile, startService, testFolder, token } from '../support/process/program.js'
 
 const withPrometheus = needsProgram('promtool', 'prometheus')
 
@@ -49,7 +48,7 @@ t.test('each alert fires for its condition, and not for a healthy service', with
   const tests = promtool(['test', 'rules', projectFile('test/deployment/alerts.yml')])
   t.equal(tests.status, 0, tests.output)
   const alerts = readFileSync(projectFile('docs/alerts.yml'), 'utf8').match(/(?<=alert: )\w+/g) ?? []
-  const tested = readFileSync(projectFile('test/deployment/alerts.yml'), 'utf8').split('exp_alerts').map(part => /alertname: (\w+)\s*$/.exec(part)?.[1])
+  const tested = readFileSync(projectFile('test/deployment/alerts.yml'), 'utf8').split('exp_alerts').map(part => /alertname: (\w+), $/.exec(part)?.[1])
   t.ok(alerts.length > 5)
   t.strictSame(alerts.filter(alert => !tested.includes(alert)), [], 'all alerts are tested')
 })

@@ -3,8 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { needsProgram } from '../support/process/needs.js'
-import { testFolder } from '../support/process/program.js'
-import { projectFile } from '../support/process/project.js'
+import { projectFile, testFolder } from '../support/process/program.js'
 
 const units = ['plant-store.service', 'plant-store@.service'] as const
 const [single, template] = units.map(name => readFileSync(projectFile(`docs/deploy/${name}`), 'utf8')) as [string, string]

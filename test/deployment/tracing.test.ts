@@ -7,11 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { bare } from '../support/process/bare.js'
 import { closedPort } from '../support/process/lasting-port.js'
 import { needs } from '../support/process/needs.js'
-import { create, token } from '../support/process/program.js'
-import { compiledPackage, documented, program, projectFile } from '../support/process/project.js'
+import { bare, compiledPackage, create, documented, program, projectFile, token } from '../support/process/program.js'
 
 const VERSIONS: Record<string, string> = { '@opentelemetry/api': '1', '@opentelemetry/sdk-node': '0.223.0', '@fastify/otel': '0.21.2' }
 const [install = '', start = ''] = documented('--import ./docs/deploy/tracing.js').split('\n')

@@ -76,12 +76,7 @@ export const scenarios: Scenario[] = [
   { name: 'the connection closes after storing', as: 'standalone', fault: insertMeets(closeAfterStoring()), statuses: [200, 200] },
   { name: 'every connection closes after storing', fault: eachInsertMeets(closeAfterStoring()), statuses: [504, 504] },
   { name: 'closed before storing, then closed after storing', as: 'mongos', fault: insertMeets(closeBeforeStoring(), closeAfterStoring()), statuses: [200] },
-  {
-    name: 'every connection closes while the reply is delayed',
-    fault: insertMeets(delayReply(400)),
-    during: async mongo => { await after(150); mongo.disconnect() },
-    statuses: [200, 200]
-  },
+  { name: 'every connection closes while the reply is delayed', fault: insertMeets(delayReply(400)), during: async mongo => { await after(150); mongo.disconnect() }, statuses: [200, 200] },
   {
     name: 'every connection closes repeatedly before the insert is executed',
     fault: eachInsertMeets(delay(120)),
@@ -104,11 +99,7 @@ export const scenarios: Scenario[] = [
     fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 91, labels: NO_WRITES }), { times: 1_000_000 }),
     statuses: [504, 504]
   },
-  {
-    name: 'the permission to write is revoked after a lost reply',
-    fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 13 }), { times: 1_000_000 }),
-    statuses: [504]
-  },
+  { name: 'the permission to write is revoked after a lost reply', fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 13 }), { times: 1_000_000 }), statuses: [504] },
   { name: 'error 462, overloaded, three times', fault: eachInsertMeets(answer({ code: 462, labels: OVERLOADED }), 3), statuses: [200, 200] },
   { name: 'error 462, overloaded, each time', fault: eachInsertMeets(answer({ code: 462, labels: [...OVERLOADED, 'NoWritesPerformed'] })), statuses: [503], shutsDown: true },
 
@@ -210,11 +201,7 @@ export const scenarios: Scenario[] = [
   },
 
   // Many requests: 300 of them are several batches in flight.
-  {
-    name: 'the replies to many batches are lost',
-    fault: eachInsertMeets(delay(60, closeAfterStoring()), 6),
-    statuses: new Array(300).fill(200)
-  },
+  { name: 'the replies to many batches are lost', fault: eachInsertMeets(delay(60, closeAfterStoring()), 6), statuses: new Array(300).fill(200) },
   {
     name: 'many batches, and a step-down that rolls back',
     fault: insertMeets(

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { projectFile } from '../support/process/project.js'
+import { projectFile } from '../support/process/program.js'
 
 /** These run when they are imported; other tests start them. */
 const { sideEffects } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8')) as { sideEffects: string[] }

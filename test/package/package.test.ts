@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { bare } from '../support/process/bare.js'
-import { projectFile } from '../support/process/project.js'
+import { bare, projectFile } from '../support/process/program.js'
 
 const manifest = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))
 const { PATH, HOME } = process.env

@@ -99,8 +99,7 @@ t.test('a body refused while it arrives stays refused, and no hook runs again, i
   })
   await app.register(plantStore, { store: memoryPlantStore(), tokens, bodyLimit: 100 })
   const connection = await RawConnection.open(t, await listen(app))
-  connection.write(...HEAD,
-    'Transfer-Encoding: chunked', '', `65\r\n${'x'.repeat(101)}\r\n0\r\n\r\n`)
+  connection.write(...HEAD, 'Transfer-Encoding: chunked', '', `65\r\n${'x'.repeat(101)}\r\n0\r\n\r\n`)
   t.equal((await connection.answer()).status, 413)
   t.equal(calls, 1)
   connection.socket.destroy()

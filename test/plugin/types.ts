@@ -1,18 +1,9 @@
 import fastify, { type FastifyRequest } from 'fastify'
 import { MongoClient } from 'mongodb'
 import plantStore, {
-  channels,
-  mongoPlantStore,
-  PlantNotStored,
-  PlantOutcomeUnknown,
-  sqlitePlantStore,
-  type CreateOutcome,
-  type MongoPlantStoreOptions,
-  type NewPlant,
-  type PlantStore,
-  type PlantStoreOptions,
-  type SqlitePlantStoreOptions,
-  type Tokens
+  channels, mongoPlantStore, PlantNotStored, PlantOutcomeUnknown, sqlitePlantStore, type CreateOutcome,
+  type MongoPlantStoreOptions, type NewPlant, type PlantStore, type PlantStoreOptions,
+  type SqlitePlantStoreOptions, type Tokens
 } from '../../src/index.js'
 import { plantStoreContract, type NewStorePlace, type StoreCheck } from '../../src/stores/contract.js'
 
@@ -27,11 +18,7 @@ class OwnStore implements PlantStore {
 
 const tokens: Tokens = (token: string, request: FastifyRequest) => token === request.ip
 const options: PlantStoreOptions = {
-  store: new OwnStore(),
-  tokens,
-  bodyLimit: undefined,
-  storeTimeout: undefined,
-  queueLimit: undefined
+  store: new OwnStore(), tokens, bodyLimit: undefined, storeTimeout: undefined, queueLimit: undefined
 }
 const file: SqlitePlantStoreOptions = { path: 'plants.db' }
 const url: MongoPlantStoreOptions = { url: 'mongodb://127.0.0.1', storeTimeout: 1 }
@@ -62,10 +49,7 @@ export const wrongStore: PlantStore = { create: async () => 'ok' }
 export const wrongPlant: NewPlant = { id: 1, name: '' }
 
 const place: NewStorePlace = () => ({
-  store: options.store,
-  another: () => new OwnStore(),
-  stored: async () => new Map(),
-  cleanup () {}
+  store: options.store, another: () => new OwnStore(), stored: async () => new Map(), cleanup () {}
 })
 const checks: readonly StoreCheck[] = plantStoreContract
 export const checked: Promise<string | undefined>[] = checks.map(({ check }) => check(place))

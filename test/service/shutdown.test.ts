@@ -130,10 +130,7 @@ t.test('SIGTERM under load cuts off no request', async t => {
 })
 
 t.test('a shutdown is forced 5 s after STORE_TIMEOUT, and after 25 s in any case', async t => {
-  t.strictSame(
-    [1, 10_000, 20_000, 20_001, 600_000].map(shutdownTimeoutMs),
-    [5_001, 15_000, 25_000, 25_000, 25_000]
-  )
+  t.strictSame([1, 10_000, 20_000, 20_001, 600_000].map(shutdownTimeoutMs), [5_001, 15_000, 25_000, 25_000, 25_000])
 })
 
 t.test('a second signal exits immediately', async t => {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { bare } from '../support/process/bare.js'
+import { bare } from '../support/process/program.js'
 import { bugs } from './bugs.js'
 
 // In a separate process: tap tracks every promise, which makes them five times as slow.

@@ -8,7 +8,7 @@ import { createFile } from '../../src/transfer/new-file.js'
 import { Tally } from '../../src/transfer/run-copy.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { Program, run, testFolder } from '../support/process/program.js'
-import { openSqlite } from '../support/stores/sqlite-file.js'
+import { execute } from '../support/stores/sqlite-file.js'
 import { fill, manyPlants, pagesOf } from './plants.js'
 
 const partial = (folder: string) => readdirSync(folder).filter(name => name.includes('.partial'))
@@ -29,9 +29,7 @@ t.test('an existing file is not replaced', async t => {
 t.test('a row that is not a valid plant is named by its id, and the others are exported', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(3))
-  const database = openSqlite(join(folder, 'plants.db'))
-  database.exec("INSERT INTO plants VALUES (10, CAST(x'66ff' AS TEXT), NULL)")
-  database.close()
+  execute(join(folder, 'plants.db'), "INSERT INTO plants VALUES (10, CAST(x'66ff' AS TEXT), NULL)")
   const { code, stdout, stderr } = await run(['export', '--quiet'], { DATA_DIR: folder }, { counted: true })
   t.equal(code, 1)
   t.equal(stdout, '{"id":0,"name":"plant 0"}\n{"id":1,"name":"plant 1","tag":"odd"}\n{"id":2,"name":"plant 2"}\n')

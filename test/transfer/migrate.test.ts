@@ -3,12 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import t from 'tap'
-import { bare } from '../support/process/bare.js'
-import { Program, run, testFolder, token } from '../support/process/program.js'
-import { program } from '../support/process/project.js'
+import { bare, Program, program, run, testFolder, token } from '../support/process/program.js'
 import { delayReply } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
-import { openSqlite } from '../support/stores/sqlite-file.js'
+import { execute } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 import { bytesOfPlants, fill, hardPlants, manyPlants } from './plants.js'
 
@@ -18,9 +16,7 @@ t.test('plants that cannot be copied are named by their ids, without the advice 
   const mongo = await ScriptedMongo.start(t)
   const folder = testFolder(t)
   fill(folder, [{ id: 1n, name: 'one' }, { id: 2n, name: 'two' }, { id: 3n, name: 'three', tag: 'x' }])
-  const database = openSqlite(join(folder, 'plants.db'))
-  database.exec("INSERT INTO plants VALUES (4, CAST(x'ff' AS TEXT), NULL)")
-  database.close()
+  execute(join(folder, 'plants.db'), "INSERT INTO plants VALUES (4, CAST(x'ff' AS TEXT), NULL)")
   const client = await MongoClient.connect(mongo.url)
   await client.db('plant_store').collection<{ _id: bigint, name: string }>('plants').insertOne({ _id: 2n, name: 'another' })
   await client.close()

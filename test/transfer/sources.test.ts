@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { BSON, MongoClient, ObjectId, type Collection, type Document } from 'mongodb'
@@ -7,10 +7,10 @@ import { mongoSource } from '../../src/transfer/sources/mongo-source.js'
 import { linesOf, ndjsonSource, openNdjsonFile } from '../../src/transfer/sources/ndjson-source.js'
 import { TransferFault } from '../../src/transfer/sources/plant-source.js'
 import { sqliteSource } from '../../src/transfer/sources/sqlite-source.js'
-import { openDescriptors, withDescriptors } from '../support/process/open-descriptors.js'
+import { needs } from '../support/process/needs.js'
 import { closeBeforeStoring, type Cue } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
-import { openSqlite } from '../support/stores/sqlite-file.js'
+import { execute } from '../support/stores/sqlite-file.js'
 import { entriesOf, fill, manyPlants } from './plants.js'
 
 const { signal } = new AbortController()
@@ -20,9 +20,7 @@ function databaseWith (t: Test, count: number, sql: string): string {
   const folder = t.testdir()
   fill(folder, manyPlants(count))
   const path = join(folder, 'plants.db')
-  const database = openSqlite(path)
-  database.exec(sql)
-  database.close()
+  execute(path, sql)
   return path
 }
 
@@ -51,9 +49,7 @@ t.test('a database that is missing, is not one of this package\'s, has other tex
   })
   await t.test('UTF-16', async t => {
     const path = join(t.testdir(), 'plants.db')
-    const database = openSqlite(path)
-    database.exec("PRAGMA encoding = 'UTF-16le'; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)")
-    database.close()
+    execute(path, "PRAGMA encoding = 'UTF-16le'; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)")
     await t.rejects(sqliteSource(path), { message: /plants\.db cannot be read: its text is in UTF-16le, not in UTF-8$/ })
   })
   await t.test('damage', async t => {
@@ -137,7 +133,19 @@ t.test('lines do not depend on how the bytes are split into chunks, and one beyo
   for (const chunk of [1, 3, 100]) t.strictSame(await split(`${'x'.repeat(10)}\n${'y'.repeat(11)}\nz\n${'y'.repeat(50)}`, chunk, 10), ['x'.repeat(10), null, 'z', null], `chunks of ${chunk}`)
 })
 
-t.test('a folder in place of a file is not left open', withDescriptors, async t => {
+/** The file descriptors with which this process has a file open whose path ends so. */
+function openDescriptors (path: string): string[] {
+  return readdirSync('/proc/self/fd').filter(descriptor => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`).endsWith(path)
+    } catch {
+      // It was closed since, like the one with which the folder was read.
+      return false
+    }
+  })
+}
+
+t.test('a folder in place of a file is not left open', needs(existsSync('/proc/self/fd') ? undefined : '/proc is missing'), async t => {
   const folder = t.testdir()
   await t.rejects(openNdjsonFile(folder), { message: /it is a folder$/ })
   t.strictSame(openDescriptors(folder), [])

@@ -3,7 +3,7 @@ import t from 'tap'
 import { readCommand, UnknownCommand, type Command } from '../../../src/service/command-line.js'
 import { environment } from '../../../src/service/config/configuration.js'
 import { help } from '../../../src/service/help.js'
-import { projectFile } from '../../support/process/project.js'
+import { projectFile } from '../../support/process/program.js'
 
 t.test('every command is parsed with its file and its options, in any order', async t => {
   const cases: [args: string[], command: Command][] = [

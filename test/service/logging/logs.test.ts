@@ -8,11 +8,9 @@ import t, { type Test } from 'tap'
 import { createLogger } from '../../../src/service/logging/logger.js'
 import { RawConnection } from '../../support/http/raw-connection.js'
 import { HEAD, serve } from '../../support/http/service.js'
-import { bare } from '../../support/process/bare.js'
 import { failingCalls, withCompiler } from '../../support/process/failing-calls.js'
 import { closedPort } from '../../support/process/lasting-port.js'
-import { create, startService, testFolder, token } from '../../support/process/program.js'
-import { program } from '../../support/process/project.js'
+import { bare, create, program, startService, testFolder, token } from '../../support/process/program.js'
 import { until } from '../../support/until.js'
 
 t.test('ACCESS_LOG writes one line for each request, without secrets, and loses none at shutdown', async t => {

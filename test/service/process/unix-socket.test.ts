@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { readConfiguration } from '../../../src/service/config/configuration.js'
@@ -50,7 +48,7 @@ t.test('the socket of a killed service is replaced, but not that of a running on
   const { code, stderr } = await run([], { HOST, DATA_DIR: killed.folder, ACCESS_TOKENS: token })
   t.equal(code, 1)
   t.match(stderr, /^plant-store: HOST is ".*plant-store\.sock", which another process listens on: it must be .*\n$/)
-  t.strictSame(await createOver(HOST), [200, '{"name":"Monstera"}'], service.address)
+  t.strictSame(await overHttp(service.address, token, { reconnect: true })({ id: 1, name: 'Monstera' }), { status: 200 })
 })
 
 t.test('a path that cannot be a socket fails startup, and the file is not changed', async t => {
@@ -67,11 +65,3 @@ t.test('a path that cannot be a socket fails startup, and the file is not change
   t.equal(readFileSync(file, 'utf8'), 'mine')
   t.match(isLoop, { code: 1, stderr: /^plant-store: listen ELOOP.*loop\/socket: check HOST, PORT and METRICS_PORT\n$/ }, 'the folder may exist')
 })
-
-async function createOver (socketPath: string): Promise<[number | undefined, string]> {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    request({ socketPath, path: '/plants', method: 'POST', headers }, async response => resolve([response.statusCode, await text(response)]))
-      .on('error', reject).end('{"id":1,"name":"Monstera"}')
-  })
-}

@@ -1,14 +1,30 @@
 import fs, { existsSync, renameSync, statSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { StatementSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { openDatabase, type DatabaseClass } from '../../../src/stores/sqlite/database.js'
 import { PlantsTable } from '../../../src/stores/sqlite/plants-table.js'
 import { SqliteFailure } from '../../../src/stores/sqlite/sqlite-failure.js'
-import { replaceBuiltin } from '../../support/replace-builtin.js'
 import { DatabaseSync, execute, lockSqlite, openSqlite, plantsInFile } from '../../support/stores/sqlite-file.js'
 
 const FICUS = [[1n, 'Ficus', null]] as const
+
+/**
+ * Replaces a function of a Node module until the end of the test, also for modules that import it by name.
+ * @param module the default export of the module
+ */
+function replaceBuiltin<Module extends object, Name extends keyof Module> (
+  t: Test, module: Module, name: Name, value: Module[Name]
+): void {
+  const original = module[name]
+  const set = (value: Module[Name]): void => {
+    module[name] = value
+    syncBuiltinESMExports()
+  }
+  set(value)
+  t.teardown(() => set(original))
+}
 
 /** The SQLite binding, with statements that fail on demand. */
 class FaultyBinding {

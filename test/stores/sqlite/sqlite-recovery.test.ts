@@ -7,8 +7,7 @@ import { pathToFileURL } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/stores/plant-store.js'
-import { bare } from '../../support/process/bare.js'
-import { compiledPackage } from '../../support/process/project.js'
+import { bare, compiledPackage } from '../../support/process/program.js'
 import { lockSqlite, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
 
 const soon = (ms = 10_000) => performance.now() + ms

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { needsProgram } from './needs.js'
-import { projectFile } from './project.js'
+import { projectFile } from './program.js'
 
 type Kind = 'write' | 'sync' | 'link' | 'thread' | 'process' | 'memory' | 'files'
 

@@ -1,10 +1,34 @@
-import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { bare } from './bare.js'
-import { program } from './project.js'
+import { join, resolve } from 'node:path'
+
+/** The path of a file of the project. Tests run in the project's root, as `build` has only their compiled code. */
+export const projectFile = (path: string): string => resolve(path)
+
+/**
+ * The program compiled with the tests by `npm run compile`. `PLANT_STORE_MAIN` names another one, for example the one
+ * built by `npm run build`.
+ */
+export const program = process.env.PLANT_STORE_MAIN ?? projectFile('build/src/service/main.js')
+
+/** The package compiled with the tests: code in this folder can import `plant-store` by its name. */
+export const compiledPackage = projectFile('build')
+
+/** The only code block of the documentation that contains a text or, if there is none, the only inline code. */
+export function documented (text: string, ...pages: string[]): string {
+  return execFileSync(projectFile('.ci/documented'), [text, ...pages], { encoding: 'utf8' })
+}
+
+/**
+ * The arguments with which env(1) runs a command with only these variables. tap adds its own to any environment: a hook
+ * that costs each process 0.2 s, more with coverage, and makes some signals fatal.
+ */
+export function bare (variables: NodeJS.ProcessEnv, command: readonly string[]): string[] {
+  const set = Object.entries(variables).filter(([, value]) => value !== undefined)
+  return ['-i', ...set.map(([name, value]) => `${name}=${value}`), ...command]
+}
 
 /** The token that `startService` configures and `create` sends. */
 export const token = 'a-token-for-the-service'

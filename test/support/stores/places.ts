@@ -24,10 +24,7 @@ export type NewPlace = (t: Test) => Promise<Place>
 /** A database file in the test's own folder. */
 export async function sqlitePlace (t: Test): Promise<Place> {
   const path = join(t.testdir(), 'data', 'plants.db')
-  return {
-    store: () => closedAfter(t, sqlitePlantStore({ path })),
-    stored: async () => plantsInFile(path)
-  }
+  return { store: () => closedAfter(t, sqlitePlantStore({ path })), stored: async () => plantsInFile(path) }
 }
 
 /** The test's own database, with a random name, in a real MongoDB. No other database is modified. */
