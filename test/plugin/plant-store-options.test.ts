@@ -7,10 +7,7 @@ const check = (options: object) => checkOptions({ store, tokens, ...options } as
 
 t.test('an omitted option has its default', async t => {
   const { bodyLimit, storeTimeout, queueLimit, store: kept } = check({})
-  t.strictSame(
-    { bodyLimit, storeTimeout, queueLimit },
-    { bodyLimit: 1_048_576, storeTimeout: 10_000, queueLimit: 10_000 }
-  )
+  t.strictSame([bodyLimit, storeTimeout, queueLimit], [1_048_576, 10_000, 10_000])
   t.equal(kept, store)
   t.equal(check({ bodyLimit: undefined }).bodyLimit, 1_048_576)
 })

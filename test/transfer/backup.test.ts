@@ -8,10 +8,9 @@ import { Program, run, startService, testFolder, token } from '../support/proces
 import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
 import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
-import { bytesOfPlants, fill, hardPlants, manyPlants } from './plants.js'
+import { bytesOfPlants, fill, hardPlants, manyPlants, partial } from './plants.js'
 
 const counted = { counted: true }
-const partial = (folder: string) => readdirSync(folder).filter(name => name.includes('.partial'))
 
 t.test('a backup is a complete database with the plants to the byte, and replaces no file', async t => {
   const folder = testFolder(t)

@@ -9,9 +9,7 @@ import { Tally } from '../../src/transfer/run-copy.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { Program, run, testFolder } from '../support/process/program.js'
 import { execute } from '../support/stores/sqlite-file.js'
-import { fill, manyPlants, pagesOf } from './plants.js'
-
-const partial = (folder: string) => readdirSync(folder).filter(name => name.includes('.partial'))
+import { fill, manyPlants, pagesOf, partial } from './plants.js'
 
 t.test('an existing file is not replaced', async t => {
   const folder = testFolder(t)

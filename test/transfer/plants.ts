@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { NewPlant } from '../../src/stores/plant-store.js'
 import { PlantsTable } from '../../src/stores/sqlite/plants-table.js'
@@ -49,6 +49,9 @@ export function fill (folder: string, plants: readonly NewPlant[]): void {
   table.write(plants.map(({ id, name, tag = null }) => [id, name, tag]))
   table.close()
 }
+
+/** The files in a folder that are not complete yet. */
+export const partial = (folder: string) => readdirSync(folder).filter(name => name.includes('.partial'))
 
 /** Every byte of the plants in a database file: id, and name and tag as hexadecimal digits. */
 export function bytesOfPlants (path: string): unknown[] {

@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls'
 import t from 'tap'
 import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
 import { certificateFiles, makeCertificate, type Certificate } from '../../support/process/make-certificate.js'
-import { startService, testFolder } from '../../support/process/program.js'
+import { create, startService, testFolder } from '../../support/process/program.js'
 
 const OLD = 'the-old-access-token'
 const KEPT = 'the-kept-access-token'
@@ -15,8 +15,8 @@ t.test('SIGHUP under load: new tokens are accepted and removed ones refused, and
   const file = join(testFolder(t), 'tokens')
   writeFileSync(file, `${OLD}\n${KEPT}\n`)
   const service = await startService(t, { ACCESS_TOKENS_FILE: file }, { counted: true })
-  t.equal(await statusOf(service.address, OLD), 200)
-  t.equal(await statusOf(service.address, NEW), 401)
+  t.equal((await create(service.address, { bearer: OLD })).status, 200)
+  t.equal((await create(service.address, { bearer: NEW })).status, 401)
   const clients = [false, true].map((reconnect, place) => (
     new PlantClients(overHttp(service.address, KEPT, { reconnect }), 2_000_000 + place * 1_000_000)
   ))
@@ -25,14 +25,14 @@ t.test('SIGHUP under load: new tokens are accepted and removed ones refused, and
   writeFileSync(file, `${NEW}, ${KEPT}`)
   service.child.kill('SIGHUP')
   await service.logged('SIGHUP: access tokens and certificate reloaded')
-  t.equal(await statusOf(service.address, OLD), 401)
-  t.equal(await statusOf(service.address, NEW), 200)
+  t.equal((await create(service.address, { bearer: OLD })).status, 401)
+  t.equal((await create(service.address, { bearer: NEW })).status, 200)
 
   writeFileSync(file, 'short')
   service.child.kill('SIGHUP')
   const fault = await service.logged('SIGHUP: nothing changed: ACCESS_TOKENS: token 1 of 1 is too short')
   t.equal(fault.level, 50)
-  t.equal(await statusOf(service.address, NEW), 200)
+  t.equal((await create(service.address, { bearer: NEW })).status, 200)
 
   await Promise.all(stops.map(stop => stop()))
   for (const { counts } of clients) t.strictSame(Object.keys(counts), ['200'])
@@ -69,11 +69,6 @@ t.test('SIGHUP loads a new certificate; one that does not match the key or has a
   await service.logged('nothing changed: TLS_CERT_FILE')
   t.equal(await nameOf(service.address, second.pem), 'second')
 })
-
-async function statusOf (address: string, token: string): Promise<number> {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  return (await fetch(`${address}/plants`, { method: 'POST', headers, body: '{"id":1,"name":"Fern"}' })).status
-}
 
 /** Sends requests on new connections; returns a function that stops them and returns the failures. */
 function load (address: string, ca: string): () => Promise<unknown[]> {
