@@ -10,17 +10,10 @@ import { percentiles, ratio } from '../../bench/statistics.js'
 
 const create: Spec = { case: 'create', server: 'bare', connections: 64 }
 const latency = { p50: 900, p99: 2500, p999: 9000, max: 30_000 }
+const usual = { latency, busiestThread: 30, allThreads: 40, generator: 17.9, generatorBusy: 0.5 }
 
 function rounds (perSecond: number, more: Round = {}): Round[] {
-  return [0.9, 1, 1.1].map(part => ({
-    perSecond: perSecond * part,
-    latency,
-    busiestThread: 30,
-    allThreads: 40,
-    generator: 17.9,
-    generatorBusy: 0.5,
-    ...more
-  }))
+  return [0.9, 1, 1.1].map(part => ({ perSecond: perSecond * part, ...usual, ...more }))
 }
 
 function run (...measurements: Array<[Partial<Spec>, Round[]]>): Results {

@@ -143,12 +143,7 @@ export const scenarios: Scenario[] = [
   { name: 'the read-back finds nothing, each time', existing: [{ id: 1, name: 'plant 1' }], fault: eachReadMeets(findsNothing), statuses: [504] },
 
   // Stored, but not on the majority: the write can be rolled back.
-  {
-    name: 'write concern error 64, rolled back immediately',
-    fault: insertMeets(writeConcernError({ code: 64 })),
-    during: async mongo => { await after(10); mongo.elect({ rollBack: true }) },
-    statuses: [200, 200]
-  },
+  { name: 'write concern error 64, rolled back immediately', fault: insertMeets(writeConcernError({ code: 64 })), during: async mongo => { await after(10); mongo.elect({ rollBack: true }) }, statuses: [200, 200] },
   {
     name: 'write concern error 11602 each time, rolled back afterwards',
     fault: mongo => mongo.on('insert', writeConcernError({ code: 11602 }), { times: 1_000_000 }).on('find', answer({ code: 134 }), { times: 1_000_000 }),
@@ -193,12 +188,7 @@ export const scenarios: Scenario[] = [
   { name: 'MongoDB is not running', as: 'standalone', cold: true, fault: async mongo => await mongo.stop(), statuses: [503, 503] },
   { name: 'MongoDB starts half a second late', cold: true, fault: async mongo => await mongo.stop(), during: async mongo => { await after(500); await mongo.start() }, statuses: [200, 200] },
   { name: 'MongoDB stops', as: 'standalone', fault: async mongo => { await mongo.stop(); await after(300) }, statuses: [503, 503] },
-  {
-    name: 'MongoDB restarts while a reply is delayed',
-    fault: insertMeets(delayReply(400)),
-    during: async mongo => { await after(150); await mongo.stop(); await after(300); await mongo.start() },
-    statuses: [200, 200]
-  },
+  { name: 'MongoDB restarts while a reply is delayed', fault: insertMeets(delayReply(400)), during: async mongo => { await after(150); await mongo.stop(); await after(300); await mongo.start() }, statuses: [200, 200] },
 
   // Many requests: 300 of them are several batches in flight.
   { name: 'the replies to many batches are lost', fault: eachInsertMeets(delay(60, closeAfterStoring()), 6), statuses: new Array(300).fill(200) },

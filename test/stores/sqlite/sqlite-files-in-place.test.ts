@@ -3,24 +3,15 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { PlantNotStored, type PlantStore } from '../../../src/stores/plant-store.js'
-import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
-import { execute, openSqlite, plantsInFile } from '../../support/stores/sqlite-file.js'
+import { execute, openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
 const plant = (id: number) => ({ id: BigInt(id), name: `plant ${id}` })
 
-interface OpenStore {
-  store: Required<PlantStore>
-  folder: string
-  path: string
-  create: (id: number) => Promise<string | Error>
-}
-
 /** An open store with plant 1, in a file of the test's own. */
-async function openStore (t: Test, folder = t.testdir({ data: {} })): Promise<OpenStore> {
+async function openStore (t: Test, folder = t.testdir({ data: {} })) {
   const path = join(folder, 'data', 'plants.db')
-  const store = sqlitePlantStore({ path }) as Required<PlantStore>
-  t.teardown(() => store.close())
+  const store = storeAt(t, path)
   await store.open()
   const create = (id: number): Promise<string | Error> => store.create(plant(id), soon()).catch((error: Error) => error)
   t.equal(await create(1), 'stored')
