@@ -10,8 +10,8 @@ import { until, Window, type LoadJob, type LoadResult } from './window.js'
  */
 export async function openLoop (job: LoadJob, rate: number, next: () => Shot): Promise<LoadResult> {
   const window = new Window(job)
-  const opening = Array.from({ length: job.connections }, () => openConnection(job.url, window.fail))
-  const connections = await Promise.all(opening)
+  const connections = await Promise.all(Array.from({ length: job.connections }, () => openConnection(job.url, window.fail)))
+  // In the order in which they became free: a server closes a connection that is idle, Node after 5 s.
   const free = [...connections]
   const lateStarts: number[] = []
   const total = Math.floor((job.leadIn + job.duration) * rate)
@@ -23,7 +23,7 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
   function startDue (): void {
     const now = performance.now()
     while (started < total && dueAt(started) <= now) {
-      const connection = free.pop()
+      const connection = free.shift()
       if (connection === undefined) return
       const since = dueAt(started++)
       // A start that had to wait for a free connection is late because of the server, not of the generator.

@@ -1,3 +1,3 @@
-import { runFolder } from './support/run-folder.js'
+import { runFolder } from '../support/run-folder.js'
 
 await Promise.all(['stores/batching', 'stores/mongo'].map(runFolder))
