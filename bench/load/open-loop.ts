@@ -10,9 +10,9 @@ import { until, Window, type LoadJob, type LoadResult } from './window.js'
  */
 export async function openLoop (job: LoadJob, rate: number, next: () => Shot): Promise<LoadResult> {
   const window = new Window(job)
-  const connections = await Promise.all(Array.from({ length: job.connections }, () => openConnection(job.url, window.fail)))
-  // In the order in which they became free: a server closes a connection that is idle, Node after 5 s.
-  const free = [...connections]
+  const open = async () => await openConnection(job.url, window.fail)
+  const connections = await Promise.all(Array.from({ length: job.connections }, open))
+  const free = [...connections] // they take turns: a server closes one that is idle, Node after 5 s
   const lateStarts: number[] = []
   const total = Math.floor((job.leadIn + job.duration) * rate)
   const begin = performance.now()
