@@ -42,7 +42,6 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
     startDue()
     if (isStopped) return
     // Timers are up to 2 ms late, and a busy loop occupies a core. Close to a start, it sleeps for 0.1 ms at a time.
-    // Without a free connection, responses start what is due.
     const wait = started === total ? Infinity : free.length === 0 ? 0.1 : dueAt(started) - performance.now()
     if (wait > 5) {
       setTimeout(tick, Math.min(50, wait - 3))
