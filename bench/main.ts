@@ -74,8 +74,8 @@ async function measure (options: Options, words: readonly string[]): Promise<Res
   const date = new Date().toISOString()
   const { disturbedRounds, isSteady, ...measured } = await runRounds(specs, rounds, isPublished, bench)
   const folderOf = options.save === undefined || words.join().includes('--save') ? [] : ['--save', options.save]
-  const times = { warmUp, leadIn: leadInOf(seconds), seconds, latencySeconds }
-  const method = { rounds, latencyRounds, ...times, environment, isPublished }
+  const leadIn = leadInOf(seconds)
+  const method = { rounds, latencyRounds, warmUp, leadIn, seconds, latencySeconds, environment, isPublished }
   return {
     date,
     command: withoutSecrets(`npm run bench -- ${[...words, ...folderOf].join(' ')}`.replace(/ -- $/, '')),
