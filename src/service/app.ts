@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance } from 'fastify'
 import type { Tokens } from '../http/authentication.js'
 import { ApiError } from '../http/error-codes.js'
@@ -42,16 +43,15 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
     genReqId: idOf,
     ...(isTrusted && { trustProxy: isTrusted }),
     return503OnClosing: false,
-    // Only the route of plants validates, by its own compiler. Fastify's loads Ajv: a tenth of the time of a start.
-    schemaController: { compilersFactory: { buildValidator: () => { throw new TypeError('no route needs Ajv') } } },
+    // Instead of Ajv, the only compiler that the type knows: loading it takes 7 % of the time of a start.
+    schemaController: { compilersFactory: { buildValidator: () => TypeBoxValidatorCompiler as never } },
     serverFactory: handler => {
       const server = createHttpServer(handler, configuration.tls)
       refuseMalformedHttp(server, lastResponses, idOf, ACCESS_LOG ? log : undefined)
       servers.push(server)
       return server
     },
-    // refuseMalformedHttp adds its own to each server.
-    clientErrorHandler: () => {},
+    clientErrorHandler: () => {}, // refuseMalformedHttp adds its own to each server.
     frameworkErrors: (_error, request, reply) => {
       // Hooks must also run for a path that cannot be decoded and for an absolute URL that is not valid.
       request.raw.url = request.url.replace(/^(?!\/)/, '/').replaceAll('%', '%25')
