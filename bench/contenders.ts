@@ -8,7 +8,7 @@ export interface Contender {
   environment: Record<string, string>
 }
 
-const service = new URL('../dist/service/main.js', import.meta.url)
+const service = new URL('../dist/commands/main.js', import.meta.url)
 
 /** A server in `servers`, in the module named by the first word of its name. */
 function peer (name: string, label: string, store: Contender['store'], more: object = {}): Contender {

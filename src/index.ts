@@ -1,8 +1,8 @@
 export { plantStore as default } from './plugin.js'
 export type { PlantStoreOptions } from './options.js'
-export type { Tokens } from './http/authentication.js'
-export { errorCodes, type ErrorName } from './http/error-codes.js'
-export { ErrorSchema, NewPlantSchema, PlantSchema, type ErrorWire, type NewPlantWire, type PlantWire } from './http/schemas/create-plant-schema.js'
+export type { Tokens } from './route/authentication.js'
+export { errorCodes, type ErrorName } from './route/errors.js'
+export { ErrorSchema, NewPlantSchema, PlantSchema, type ErrorWire, type NewPlantWire, type PlantWire } from './route/schemas.js'
 export { channels, type BatchMessage, type CreateMessage, type QueueMessage, type TypedChannel } from './diagnostics.js'
 export { memoryPlantStore } from './stores/memory-plant-store.js'
 export { mongoPlantStore, type MongoPlantStoreOptions } from './stores/mongo/mongo-plant-store.js'
@@ -10,4 +10,4 @@ export { sqlitePlantStore, type SqlitePlantStoreOptions } from './stores/sqlite/
 export {
   PlantNotStored, PlantOutcomeUnknown, StoreUnusable,
   type CreateOutcome, type NewPlant, type PlantStore
-} from './stores/plant-store.js'
+} from './plant-store.js'

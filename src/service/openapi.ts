@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError, errorCodes, type ErrorName } from '../http/error-codes.js'
-import { createPlantSchema, ErrorSchema, NewPlantSchema, PlantSchema } from '../http/schemas/create-plant-schema.js'
-import { version } from './version.js'
+import { ApiError, errorCodes, type ErrorName } from '../route/errors.js'
+import { createPlantSchema, ErrorSchema, NewPlantSchema, PlantSchema } from '../route/schemas.js'
+import { version } from '../config/version.js'
 
 const header = (description: string, example: string): object =>
   ({ description, required: true, schema: { type: 'string', examples: [example] } })

@@ -3,10 +3,10 @@ import { chmod } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { messageOf } from '../error-message.js'
-import { BearerTokens } from '../http/bearer-tokens.js'
-import { StoreUnusable } from '../stores/plant-store.js'
-import { ConfigurationError, readConfiguration } from './config/configuration.js'
-import { createStore, describeStore } from './create-store.js'
+import { BearerTokens } from '../route/bearer-tokens.js'
+import { StoreUnusable } from '../plant-store.js'
+import { ConfigurationError, readConfiguration } from '../config/configuration.js'
+import { createStore, describeStore } from '../config/configured-store.js'
 import { changeCertificate } from './http/http-server.js'
 import { shutdownTimeoutMs } from './http/shutdown.js'
 import { isSocketPath, removeStaleSocket } from './http/unix-socket.js'
@@ -43,7 +43,7 @@ export async function serve (): Promise<void> {
   // Fastify is loaded while the store opens, and only if the configuration is valid.
   const [{ createApp }, { Health }] = await Promise.all([
     import('./app.js'),
-    import('./http/health-routes.js'),
+    import('./health.js'),
     store.open?.().catch(error => { throw new StoreUnusable(messageOf(error)) })
   ])
   const health = new Health(store)

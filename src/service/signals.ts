@@ -1,6 +1,6 @@
 import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
-import { ConfigurationError, readConfiguration, type Configuration } from './config/configuration.js'
+import { ConfigurationError, readConfiguration, type Configuration } from '../config/configuration.js'
 
 /**
  * Shuts down on SIGTERM, on SIGINT and after an uncaught error. A second signal, or a shutdown that takes too long,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../plant-store.js'
 
 /** Where the plants of one check are stored, empty at its start. Checks that need an omitted part are skipped. */
 export interface StorePlace {

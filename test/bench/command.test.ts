@@ -78,7 +78,7 @@ t.test('a published run repeats the cases with bare until its rounds agree, or s
 t.test('--url measures a running service, and its token is not saved', async t => {
   const folder = t.testdir()
   const token = 'a-token-for-the-bench'
-  const { address, stop } = await startProcess(new URL('../../dist/service/main.js', import.meta.url), {
+  const { address, stop } = await startProcess(new URL('../../dist/commands/main.js', import.meta.url), {
     environment: { NODE_ENV: 'production', PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token },
     logFile: join(folder, 'service.log')
   })

@@ -20,7 +20,7 @@ async function shell (folder: string, command: string, others: Record<string, st
     '/var/backups/plant-store': join(folder, 'backups'),
     '/opt/plant-store': folder,
     '/etc/plant-store': folder,
-    'dist/service/main.js': program
+    'dist/commands/main.js': program
   }
   for (const [place, own] of Object.entries(places)) command = command.replaceAll(place, own)
   const env = { PATH: `${dirname(process.execPath)}:${PATH}`, HOME }

@@ -48,7 +48,7 @@ async function traced (t: Test, script: string, send: (url: string) => Promise<u
   spans.length = 0
   const PORT = String(await closedPort())
   const command = start.replace('http://127.0.0.1:4318', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`)
-    .replace('./docs/deploy', folder).replace('dist/service/main.js', script).replace(' node ', ` exec ${process.execPath} `)
+    .replace('./docs/deploy', folder).replace('dist/commands/main.js', script).replace(' node ', ` exec ${process.execPath} `)
   const variables = { PATH: process.env.PATH, NODE_ENV: 'production', PORT, DATA_DIR: folder, ACCESS_TOKENS: token }
   const exporters = { OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }
   const child = spawn('env', bare({ ...variables, ...exporters }, ['sh', '-c', command]), { stdio: ['ignore', 'ignore', 'inherit'] })

@@ -63,7 +63,7 @@ t.test('a host can register the result of require()', async t => {
 
 t.test('no other path of the package can be imported', async t => {
   const code = `
-    const paths = ['dist/index.js', 'dist/service/main.js', 'package']
+    const paths = ['dist/index.js', 'dist/commands/main.js', 'package']
     const codes = paths.map(path => import('plant-store/' + path).then(() => path, error => error.code))
     console.log(JSON.stringify([...new Set(await Promise.all(codes))]))`
   t.strictSame(await evaluate(code, '--input-type=module'), ['ERR_PACKAGE_PATH_NOT_EXPORTED'])
@@ -97,7 +97,7 @@ t.test('the package contains the compiled code, the types of its exports, and li
   const files = readdirSync(installed, { recursive: true, withFileTypes: true, encoding: 'utf8' }).filter(entry => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))
   const sources = readdirSync(projectFile('src'), { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts')).map(file => file.slice(0, -3))
-  const compiled = sources.flatMap(source => /^(service|transfer)\//.test(source) ? [`dist/${source}.js`] : [`dist/${source}.js`, `dist/${source}.d.ts`])
+  const compiled = sources.flatMap(source => /^(service|commands|config)\//.test(source) ? [`dist/${source}.js`] : [`dist/${source}.js`, `dist/${source}.d.ts`])
   const others = ['CHANGELOG.md', 'LICENSE', 'README.md', 'docs/alerts.yml', 'docs/grafana-dashboard.json', 'package.json']
   t.strictSame(files.map(file => file.slice(installed.length + 1)).sort(), [...compiled, ...others].sort())
   const size = files.reduce((sum, file) => sum + readFileSync(file).length, 0)

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { errorCodes } from '../../src/http/error-codes.js'
-import { readConfiguration } from '../../src/service/config/configuration.js'
+import { errorCodes } from '../../src/route/errors.js'
+import { readConfiguration } from '../../src/config/configuration.js'
 import { exchange } from '../support/http/raw-connection.js'
 import { answersError, buildService, serve, TOKEN } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'

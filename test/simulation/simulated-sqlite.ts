@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { CreateOutcome } from '../../src/stores/plant-store.js'
+import type { CreateOutcome } from '../../src/plant-store.js'
 import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/sqlite-worker.js'
 import { SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'

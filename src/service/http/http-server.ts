@@ -1,7 +1,7 @@
 import http, { type RequestListener, type Server } from 'node:http'
 import https from 'node:https'
 import type { SecureContextOptions } from 'node:tls'
-import type { TlsPair } from '../config/tls-pair.js'
+import type { TlsPair } from '../../config/tls-pair.js'
 
 const settings = {
   // A slow client is disconnected: headers after 10 s, the whole request after 20 s.

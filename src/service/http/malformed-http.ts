@@ -1,8 +1,8 @@
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
-import { ApiError, type ErrorName } from '../../http/error-codes.js'
-import { errorHeaders } from '../../http/error-handler.js'
+import { ApiError, type ErrorName } from '../../route/errors.js'
+import { errorHeaders } from '../../route/error-handler.js'
 
 /** The last response of each open connection, which may have been sent; undefined before the first. */
 export type LastResponses = Map<Socket, ServerResponse | undefined>

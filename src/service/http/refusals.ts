@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError } from '../../http/error-codes.js'
-import { repeatedHeader } from '../../http/repeated-header.js'
-import type { Health } from './health-routes.js'
+import { ApiError } from '../../route/errors.js'
+import { repeatedHeader } from '../../route/repeated-header.js'
+import type { Health } from '../health.js'
 
 /** Refuses malformed requests, unknown paths, and create requests while the event loop lags, before any other work. */
 export function refusal (request: FastifyRequest, reply: FastifyReply, health: Health): ApiError | undefined {

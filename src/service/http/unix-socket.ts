@@ -3,7 +3,7 @@ import { stat, unlink } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { codeOf } from '../../error-message.js'
-import { ConfigurationError } from '../config/read-environment.js'
+import { ConfigurationError } from '../../config/read-environment.js'
 
 export function isSocketPath (host: string): boolean {
   return host.startsWith('/')

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { pino, stdSerializers, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
-import type { Configuration } from '../config/configuration.js'
+import type { Configuration } from '../../config/configuration.js'
 import { faultSummary, logOutput } from './conditions.js'
 
 /**

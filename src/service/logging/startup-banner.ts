@@ -1,4 +1,4 @@
-import { version } from '../version.js'
+import { version } from '../../config/version.js'
 
 /**
  * Formats the startup banner: the address, the store, and a command to paste that creates a plant.

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { channels, type BatchMessage, type QueueMessage } from '../../diagnostics.js'
-import type { TlsPair } from '../config/tls-pair.js'
+import type { TlsPair } from '../../config/tls-pair.js'
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
-import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../../plant-store.js'
 import { BatchSizer, LARGEST_BATCH } from './batch-sizer.js'
 import { RESPONSE_TIME_MS, type CreateFailure, type StoreWriter, type WriteResult } from './store-writer.js'
 

@@ -1,4 +1,4 @@
-import type { CreateOutcome, NewPlant, PlantNotStored, PlantOutcomeUnknown } from '../plant-store.js'
+import type { CreateOutcome, NewPlant, PlantNotStored, PlantOutcomeUnknown } from '../../plant-store.js'
 
 /** A request whose plant cannot be written in time is given up this long before its deadline, for the response. */
 export const RESPONSE_TIME_MS = 50

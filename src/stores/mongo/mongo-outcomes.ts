@@ -1,5 +1,5 @@
 import type { CreateFailure, WriteResult } from '../batching/store-writer.js'
-import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
 import { connectionFault, wasSilent, type DriverError } from './mongo-errors.js'
 
 /** An element of `writeErrors` in the response to `insert`. */

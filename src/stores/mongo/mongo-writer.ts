@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
 import { RESPONSE_TIME_MS, type CreateFailure, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
-import { PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
+import { PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
 import type { CommandStarted, MongoCollection, MongoDriverClient } from './mongo-driver.js'
 import { connectionFault, type DriverError } from './mongo-errors.js'
 import {

@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
-import type { CreateOutcome } from '../plant-store.js'
+import type { CreateOutcome } from '../../plant-store.js'
 import { emptyLog, FORMAT, LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
 import { identityOf, OpenFiles } from './open-files.js'
 import { BUSY, CONSTRAINT, failureOf, resultCode } from './sqlite-failure.js'

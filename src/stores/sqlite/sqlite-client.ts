@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from '../../clock.js'
 import { messageOf } from '../../error-message.js'
 import type { CreateFailure, StoreWriter, WriteResult } from '../batching/store-writer.js'
-import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../../plant-store.js'
 import { LOCK_WAIT_MS } from './database.js'
 import { startDatabaseThread, type DatabaseThread } from './database-thread.js'
 import type { Row } from './plants-table.js'

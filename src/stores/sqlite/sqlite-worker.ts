@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../../error-message.js'
-import type { CreateOutcome } from '../plant-store.js'
+import type { CreateOutcome } from '../../plant-store.js'
 import { sqliteBinding } from './database.js'
 import { runTask, type ThreadData } from './database-thread.js'
 import { PlantsTable, type Row } from './plants-table.js'

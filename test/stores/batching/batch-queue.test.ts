@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t from 'tap'
-import { PlantNotStored } from '../../../src/stores/plant-store.js'
+import { PlantNotStored } from '../../../src/plant-store.js'
 import { notStored, numbers, batchedStore } from '../../support/stores/fake-writer.js'
 
 t.test('create requests from one turn of the event loop share a write, and each gets its own outcome', async t => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { BatchSizer } from '../../../src/stores/batching/batch-sizer.js'
 import { BatchedPlantStore } from '../../../src/stores/batching/batched-plant-store.js'
-import { PlantNotStored, PlantOutcomeUnknown } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown } from '../../../src/plant-store.js'
 import { batchedStore, notStored } from '../../support/stores/fake-writer.js'
 
 function checkedStore () {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { WriteResult } from '../../../src/stores/batching/store-writer.js'
-import { PlantNotStored, PlantOutcomeUnknown } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown } from '../../../src/plant-store.js'
 import { batchedStore, notStored, numbers, type FakeWriter } from '../../support/stores/fake-writer.js'
 
 /** The queue looks this often at what is pending. */

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import t from 'tap'
-import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/plant-store.js'
 import type { DatabaseThread } from '../../../src/stores/sqlite/database-thread.js'
 import { SqliteClient } from '../../../src/stores/sqlite/sqlite-client.js'
 import type { SqliteAnswer, SqliteRequest } from '../../../src/stores/sqlite/sqlite-worker.js'

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { StoreUnusable, type NewPlant, type PlantStore } from '../../../src/stores/plant-store.js'
+import { StoreUnusable, type NewPlant, type PlantStore } from '../../../src/plant-store.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { execute, openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync }
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { PlantNotStored, type PlantStore } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, type PlantStore } from '../../../src/plant-store.js'
 import { execute, openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
 
 const soon = (ms = 10_000) => performance.now() + ms

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/plant-store.js'
 import { bare, compiledPackage } from '../../support/process/program.js'
 import { lockSqlite, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
 

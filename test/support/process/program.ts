@@ -11,7 +11,7 @@ export const projectFile = (path: string): string => resolve(path)
  * The program compiled with the tests by `npm run compile`. `PLANT_STORE_MAIN` names another one, for example the one
  * built by `npm run build`.
  */
-export const program = process.env.PLANT_STORE_MAIN ?? projectFile('build/src/service/main.js')
+export const program = process.env.PLANT_STORE_MAIN ?? projectFile('build/src/commands/main.js')
 
 /** The package compiled with the tests: code in this folder can import `plant-store` by its name. */
 export const compiledPackage = projectFile('build')

@@ -1,6 +1,6 @@
 import { BatchedPlantStore } from '../../../src/stores/batching/batched-plant-store.js'
 import type { CreateFailure, StoreWriter, WriteResult } from '../../../src/stores/batching/store-writer.js'
-import { PlantNotStored, type NewPlant } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, type NewPlant } from '../../../src/plant-store.js'
 import { VirtualClock } from '../virtual-clock.js'
 
 type Results = readonly WriteResult[] | WriteResult

@@ -1,0 +1,33 @@
+import { environment } from '../config/configuration.js'
+
+const variables = Object.entries(environment.properties).map(([name, { default: usual, description }]) => (
+  `  ${name.padEnd(17)}  ${description}${usual === undefined ? '' : ` (default: ${usual})`}`
+))
+
+/** What `plant-store --help` prints. */
+export const help = `
+Usage: plant-store [serve]
+       plant-store export [FILE] [--quiet]
+       plant-store import [FILE] [--quiet]
+       plant-store backup FILE [--quiet]
+       plant-store migrate [--quiet]
+
+  serve          runs the service (the default)
+  export [FILE]  writes every plant as a line of JSON (NDJSON), with exact ids, to a new file or to standard output
+  import [FILE]  stores the plant of each such line, from a file or from standard input; can be interrupted and run again
+  backup FILE    copies the SQLite database to a new file, while the service runs
+  migrate        copies every plant of DATA_DIR to MONGODB_URL; can be interrupted and run again
+
+  -q, --quiet    shows problems, but no progress
+  -h, --help     this page
+  -v, --version  the version
+
+Exit codes: 0 on success; 1 on failure, for example if a plant was not copied; 2 if an argument is invalid.
+
+Everything else is set by the environment (node --env-file=.env also works):
+
+${variables.join('\n')}
+
+The secrets may also come from the files that ACCESS_TOKENS_FILE and MONGODB_URL_FILE name. SIGHUP reads the tokens and
+the certificate again.
+`

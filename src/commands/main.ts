@@ -1,0 +1,58 @@
+#!/usr/bin/env node
+import '../kept-tick.js'
+import type { Command } from './command-line.js'
+
+// Before anything else is loaded: as PID 1 of a container, a process ignores signals without a handler.
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.on(signal, (_name: NodeJS.Signals, number: number) => {
+    if (process.listenerCount(signal) === 1) process.exit(128 + number)
+  })
+}
+
+// Output that cannot be written ends no process: `plant-store --help | head -1`, or a log on a full disk.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+
+const { readCommand, UnknownCommand } = await import('./command-line.js')
+try {
+  process.exitCode = await run(readCommand(process.argv.slice(2)))
+} catch (error) {
+  process.stderr.write(`plant-store: ${await describe(error)}\n`)
+  process.exit(error instanceof UnknownCommand ? 2 : 1)
+}
+
+/** Each command loads only the modules that it needs. */
+async function run (command: Command): Promise<number | undefined> {
+  switch (command.name) {
+    case 'help':
+      process.stdout.write((await import('./help.js')).help)
+      return undefined
+    case 'version':
+      process.stdout.write(`${(await import('../config/version.js')).version}\n`)
+      return undefined
+    case 'serve':
+      // A supervisor may send it while the service is loading, before any file is read.
+      process.on('SIGHUP', () => {})
+      await (await import('../service/serve.js')).serve()
+      return undefined
+    case 'export':
+      return (await import('./export.js')).exportPlants(process.env, command)
+    case 'import':
+      return (await import('./import.js')).importPlants(process.env, command)
+    case 'backup':
+      return (await import('./backup.js')).backup(process.env, command)
+    case 'migrate':
+      return (await import('./import.js')).migrate(process.env, command)
+  }
+}
+
+/** One line if the operator can fix it, otherwise the stack. */
+async function describe (error: unknown): Promise<string> {
+  if (!(error instanceof Error)) return String(error)
+  const expected = [
+    UnknownCommand,
+    (await import('../config/read-environment.js')).ConfigurationError,
+    (await import('../plant-store.js')).StoreUnusable,
+    (await import('./sources/plant-source.js')).TransferFault
+  ]
+  return expected.some(type => error instanceof type) ? error.message : error.stack ?? error.message
+}

@@ -1,0 +1,64 @@
+import { BSON, type CollectionOptions, type Document } from 'mongodb'
+import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
+import { connectionFault, type DriverError } from '../../stores/mongo/mongo-errors.js'
+import type { NewPlant } from '../../plant-store.js'
+import { TransferFault, type Entry, type PlantSource } from './plant-source.js'
+
+const LOWEST_ID = -(2n ** 63n)
+/** Milliseconds from which the driver's timeouts follow: long enough for an election. */
+const READ_TIMEOUT = 60_000
+
+const OPTIONS: CollectionOptions = {
+  readPreference: 'primary',
+  readConcern: 'majority',
+  // The URL may say otherwise.
+  raw: false,
+  promoteValues: true,
+  promoteLongs: true,
+  useBigInt64: true,
+  enableUtf8Validation: true
+}
+
+/**
+ * The plants of a MongoDB in the order of their ids, as the majority has them. Reading stops at the highest id of the
+ * start, since a service could create plants faster than they are copied.
+ * @throws {TypeError} if the URL cannot be used
+ * @throws {TransferFault} if MongoDB cannot be reached
+ */
+export async function mongoSource (url: string): Promise<PlantSource> {
+  const client = connectionTo(url, READ_TIMEOUT)
+  const documents = databaseOf(client, url).collection<{ _id: bigint | number }>('plants', OPTIONS)
+  const rethrow = (error: DriverError): never => { throw new TransferFault(connectionFault(error)) }
+  const size = await documents.estimatedDocumentCount().catch(rethrow)
+  const last = { sort: { _id: -1 }, projection: { _id: 1 } } as const
+  const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last).catch(rethrow)
+  // Compared with a number, an id of another type matches no operator but $nor. It is invalid, and must be reported.
+  const upToHighest = { $nor: [{ _id: { $gt: highest?._id ?? LOWEST_ID } }] }
+
+  return {
+    async * pages (signal) {
+      try {
+        for await (const document of documents.find(upToHighest, { signal }).sort({ _id: 1 })) yield [entryOf(document)]
+      } catch (error) {
+        rethrow(error as DriverError)
+      } finally {
+        await client.close()
+      }
+    },
+    part: done => done / size
+  }
+}
+
+function entryOf (document: Document): Entry {
+  const { _id } = document
+  return { place: `id ${typeof _id === 'bigint' ? _id : BSON.EJSON.stringify(_id)}`, plant: plantOf(document) }
+}
+
+/** Returns the plant of a document, or why it is not a plant. */
+function plantOf ({ _id, name, tag }: Document): NewPlant | string {
+  const id = Number.isInteger(_id) ? BigInt(_id) : _id
+  if (typeof id !== 'bigint' || BigInt.asIntN(64, id) !== id) return 'its _id is not an integer of int64'
+  if (typeof name !== 'string') return 'its name is not a string'
+  if (tag === undefined) return { id, name }
+  return typeof tag === 'string' ? { id, name, tag } : 'its tag is not a string'
+}

@@ -1,0 +1,32 @@
+import { messageOf } from '../../error-message.js'
+import type { NewPlant } from '../../plant-store.js'
+
+/** An entry of a source. */
+export interface Entry {
+  /** Where it was found, for people: `line 17`, `id 5`. */
+  readonly place: string
+  /** The plant, or the reason why it is not a valid one. */
+  readonly plant: NewPlant | string
+}
+
+export interface PlantSource {
+  /**
+   * Every plant that was stored at the start, and some of the later ones, in pages, so that memory use does not grow
+   * with their number.
+   * @param signal if aborted, waiting for entries ends with an error
+   * @throws {TransferFault} if the source cannot be read any further
+   */
+  pages (signal: AbortSignal): AsyncIterable<readonly Entry[]>
+  /**
+   * How much of the source has been read, from 0 to 1; NaN if unknown.
+   * @param done how many entries have been copied
+   */
+  part (done: number): number
+}
+
+/** Why a command cannot start or continue; the message is one line. */
+export class TransferFault extends Error {}
+
+export function unreadable (path: string, error: unknown): TransferFault {
+  return new TransferFault(`${path} cannot be read: ${messageOf(error)}`)
+}

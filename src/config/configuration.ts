@@ -1,0 +1,99 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { b64token } from '../route/bearer-tokens.js'
+import { limits } from '../options.js'
+import { trustedProxies } from './trusted-proxies.js'
+import { isSocketPath } from '../service/http/unix-socket.js'
+import { ConfigurationError, readEnvironment } from './read-environment.js'
+import { readTlsPair, type TlsPair } from './tls-pair.js'
+
+export { ConfigurationError }
+
+const integer = (bounds: { default?: number, minimum: number, maximum: number }, meaning: string) =>
+  Type.Integer({ ...bounds, description: `an integer from ${bounds.minimum} to ${bounds.maximum}: ${meaning}` })
+
+const text = (options: { default?: string, pattern?: string }, description: string) =>
+  Type.String({ minLength: 1, ...options, description })
+
+const SHORTEST_TOKEN = 16
+/** unix(7): `sun_path` has 108 bytes on Linux and 104 on macOS, including the terminating NUL. */
+const SOCKET_PATH_BYTES = 103
+
+const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/**
+ * The environment variables of the server. Each description completes "it must be" in an error message, and is the line
+ * of the variable in the help.
+ */
+export const environment = Type.Object({
+  HOST: text({ default: '127.0.0.1', pattern: '^(/.+|[^\\s/]+)$' }, 'an IP address or a host name to listen on, or the path of a Unix socket'),
+  PORT: integer({ default: 3000, minimum: 0, maximum: 65535 }, 'the port to listen on, or 0 for a free one'),
+  ACCESS_TOKENS: Type.Optional(text({ pattern: '\\S' }, 'the accepted bearer tokens, 16 characters or more, separated by commas or white space')),
+  MONGODB_URL: Type.Optional(text({ pattern: '^mongodb(\\+srv)?://\\S+$' }, 'a MongoDB connection string, mongodb://… or mongodb+srv://…; unset, plants go to SQLite')),
+  DATA_DIR: text({ default: './data' }, 'the folder of the SQLite database plants.db'),
+  ACCESS_LOG: Type.Boolean({ default: false, description: 'true or false: one log line per request' }),
+  LOG_LEVEL: Type.Union(levels.map(level => Type.Literal(level)), { default: 'info', description: `one of ${levels.join(', ')}` }),
+  BODY_LIMIT: integer(limits.bodyLimit, 'bytes of a request body'),
+  STORE_TIMEOUT: integer(limits.storeTimeout, 'milliseconds within which a create request gets its response'),
+  QUEUE_LIMIT: integer(limits.queueLimit, 'create requests pending in the store at once'),
+  QUEUE_BYTES: integer(limits.queueBytes, 'bytes of bodies being received or pending in the store'),
+  METRICS_PORT: Type.Optional(integer({ minimum: 0, maximum: 65535 }, 'the port of HOST for Prometheus metrics, path /metrics; unset, there are none')),
+  TLS_CERT_FILE: Type.Optional(text({}, 'the file of a certificate with its chain; with TLS_KEY_FILE it turns on HTTPS')),
+  TLS_KEY_FILE: Type.Optional(text({}, 'the file of its private key')),
+  TRUST_PROXY: Type.Optional(text({}, 'addresses or CIDR ranges of proxies, or unix:, separated by commas; their X-Forwarded-For is believed')),
+  REQUEST_ID_HEADER: Type.Optional(text({ pattern: '^[\\w!#$%&\'*+.^`|~-]{1,100}$' }, 'the name of a header, such as x-request-id, in which a trusted proxy sends the id of a request')),
+  DOCS: Type.Optional(Type.Boolean({ description: 'true or false: an API page at /docs; unset, true except in production' }))
+})
+
+/** Headers that cannot carry a request id: they frame a message, hold a secret or have another meaning. */
+const reservedHeaders = /^(?:allow|connection|content-.*|date|expect|host|keep-alive|retry-after|(?:set-)?cookie|te|trailer|transfer-encoding|upgrade|www-authenticate|(?:proxy-)?auth.*)$/i
+
+export interface Configuration extends Omit<Static<typeof environment>, 'ACCESS_TOKENS'> {
+  /** Undefined if none are set, which is allowed only outside production. */
+  ACCESS_TOKENS: readonly string[] | undefined
+  DOCS: boolean
+  /** The contents of TLS_CERT_FILE and TLS_KEY_FILE. */
+  tls: TlsPair | undefined
+}
+
+/** Reads the configuration of the server from an environment; throws a ConfigurationError. */
+export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
+  const isProduction = env.NODE_ENV === 'production'
+  const values = readEnvironment(env, environment)
+  const { HOST, PORT, METRICS_PORT, TRUST_PROXY, REQUEST_ID_HEADER, TLS_CERT_FILE, TLS_KEY_FILE } = values
+  if (isSocketPath(HOST)) {
+    if (Buffer.byteLength(HOST) > SOCKET_PATH_BYTES) throw new ConfigurationError(`HOST is a path of ${Buffer.byteLength(HOST)} bytes: the path of a Unix socket must have ${SOCKET_PATH_BYTES} bytes or fewer`)
+  } else if (METRICS_PORT !== undefined && METRICS_PORT === PORT && PORT !== 0) {
+    throw new ConfigurationError(`METRICS_PORT and PORT are both ${PORT}: METRICS_PORT must be a different port`)
+  }
+  if (TRUST_PROXY !== undefined) trustedProxies(TRUST_PROXY)
+  if (REQUEST_ID_HEADER !== undefined && reservedHeaders.test(REQUEST_ID_HEADER)) {
+    throw new ConfigurationError(`REQUEST_ID_HEADER is ${REQUEST_ID_HEADER}, which has another meaning in HTTP: it must be the name of a header such as x-request-id`)
+  }
+  const ACCESS_TOKENS = values.ACCESS_TOKENS === undefined ? undefined : readTokens(values.ACCESS_TOKENS)
+  if (ACCESS_TOKENS === undefined && isProduction) {
+    throw new ConfigurationError('ACCESS_TOKENS is not set: with NODE_ENV=production set it, or ACCESS_TOKENS_FILE, to access tokens of 16 characters or more')
+  }
+  return { ...values, ACCESS_TOKENS, DOCS: values.DOCS ?? !isProduction, tls: readTlsPair(TLS_CERT_FILE, TLS_KEY_FILE) }
+}
+
+const StorePlaceSchema = Type.Pick(environment, ['DATA_DIR', 'MONGODB_URL'])
+
+/** Where plants are stored: in MongoDB if there is a URL, otherwise in SQLite. */
+export type StorePlace = Static<typeof StorePlaceSchema>
+
+/** Reads which store is configured, for commands that need nothing else; throws likewise. */
+export function readStorePlace (env: NodeJS.ProcessEnv): StorePlace {
+  return readEnvironment(env, StorePlaceSchema)
+}
+
+function readTokens (text: string): string[] {
+  const tokens = text.split(/[\s,]+/).filter(token => token !== '')
+  if (tokens.length === 0) throw new ConfigurationError('ACCESS_TOKENS holds no token: it must hold access tokens, separated by commas or white space')
+  tokens.forEach((token, index) => {
+    const fault = token.length < SHORTEST_TOKEN ? 'is too short' : b64token.test(token) ? undefined : 'has a character that no token may have'
+    if (fault !== undefined) {
+      throw new ConfigurationError(`ACCESS_TOKENS: token ${index + 1} of ${tokens.length} ${fault}: each must be ${SHORTEST_TOKEN} characters or more of letters, digits and -._~+/ (RFC 6750, b64token)`)
+    }
+  })
+  return tokens
+}

@@ -1,0 +1,31 @@
+import { join, resolve } from 'node:path'
+import { messageOf } from '../error-message.js'
+import type { PlantStore } from '../plant-store.js'
+import { ConfigurationError, type Configuration, type StorePlace } from './configuration.js'
+
+/** The database file of the embedded store. */
+export function databaseFile (dataDir: string): string {
+  return join(resolve(dataDir), 'plants.db')
+}
+
+/** Makes the configured store, without loading the other one; throws a ConfigurationError. */
+export async function createStore (
+  { MONGODB_URL, DATA_DIR, STORE_TIMEOUT }: StorePlace & Pick<Configuration, 'STORE_TIMEOUT'>
+): Promise<PlantStore> {
+  if (MONGODB_URL === undefined) {
+    const { sqlitePlantStore } = await import('../stores/sqlite/sqlite-plant-store.js')
+    return sqlitePlantStore({ path: databaseFile(DATA_DIR) })
+  }
+  const { mongoPlantStore } = await import('../stores/mongo/mongo-plant-store.js')
+  try {
+    return mongoPlantStore({ url: MONGODB_URL, storeTimeout: STORE_TIMEOUT })
+  } catch (error) {
+    throw new ConfigurationError(`MONGODB_URL cannot be used: ${messageOf(error)}`)
+  }
+}
+
+/** Describes where plants are stored, for people; without credentials. */
+export function describeStore ({ MONGODB_URL, DATA_DIR }: StorePlace): string {
+  if (MONGODB_URL === undefined) return `SQLite, ${databaseFile(DATA_DIR)}`
+  return `MongoDB, ${MONGODB_URL.replace(/^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^/?]*).*$/, '$1')}`
+}

@@ -1,0 +1,73 @@
+import { isUtf8 } from 'node:buffer'
+import secureJson from 'secure-json-parse'
+import { messageOf } from '../error-message.js'
+import { ApiError } from './errors.js'
+
+/**
+ * Parses a JSON body (RFC 8259) without losing anything. Bytes that are not UTF-8 are refused, not replaced; poisoned
+ * keys (`__proto__`, `constructor.prototype`) are refused; an integer `id` becomes a bigint, exact to the last digit.
+ * An `id` that is not an integer is left unchanged, for the validator to refuse.
+ * @throws {ApiError} `bodyNotJson`
+ */
+export function parseBody (bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new ApiError('bodyNotJson', 'The body is not well-formed UTF-8: send JSON in UTF-8')
+
+  const text = bytes.toString()
+  let body
+  try {
+    body = secureJson.parse(text)
+  } catch (error) {
+    throw new ApiError('bodyNotJson', `The body is not acceptable JSON: ${messageOf(error)}`)
+  }
+  if (body !== null && typeof body.id === 'number') body.id = exactId(body.id, text)
+  return body
+}
+
+/**
+ * The id of a JSON body as an integer, exact to the last digit, in any spelling: `1.0` and `1e3` are integers.
+ * @param id what JSON.parse has read
+ * @param json the text that it has read, with an object at its top, of any depth
+ * @returns `id` itself if it is not an integer, or has more than 19 digits
+ */
+function exactId (id: number, json: string): bigint | number {
+  // JSON.parse reads a safe integer exactly, unless it has a fraction or an exponent. A name can look like one.
+  if (Number.isSafeInteger(id) && !/\d[.eE]/.test(json)) return BigInt(id)
+  return integerOf(idLiteral(json)) ?? id
+}
+
+/** The number in the member `id`, as the text spells it. Of duplicate members the last counts, as in JSON.parse. */
+function idLiteral (json: string): string {
+  const number = /\s*:\s*(-?\d[\d.eE+-]*)/y
+  let literal = ''
+  let depth = 0
+  for (let i = 0; i < json.length; i++) {
+    const character = json[i]
+    if (character === '{' || character === '[') depth++
+    else if (character === '}' || character === ']') depth--
+    else if (character === '"') {
+      const start = i
+      for (i++; json[i] !== '"'; i++) if (json[i] === '\\') i++
+      number.lastIndex = i + 1
+      const found = depth === 1 ? number.exec(json)?.[1] : undefined
+      if (found !== undefined && JSON.parse(json.slice(start, i + 1)) === 'id') literal = found
+    }
+  }
+  return literal
+}
+
+/** The value of a JSON number (RFC 8259, section 6); undefined if it is not an integer, or has more than 19 digits. */
+function integerOf (literal: string): bigint | undefined {
+  const sign = literal.startsWith('-') ? '-' : ''
+  const [mantissa = '', exponent = '0'] = literal.slice(sign.length).split(/[eE]/)
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  const digits = whole + fraction
+  let start = 0
+  let end = digits.length
+  while (start < end && digits[start] === '0') start++
+  while (end > start && digits[end - 1] === '0') end--
+  if (start === end) return 0n
+
+  const zeros = Number(exponent) - fraction.length + digits.length - end
+  if (zeros < 0 || end - start + zeros > 19) return undefined
+  return BigInt(sign + digits.slice(start, end) + '0'.repeat(zeros))
+}

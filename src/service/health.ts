@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import type { FastifyInstance } from 'fastify'
+import { messageOf } from '../error-message.js'
+import { ApiError } from '../route/errors.js'
+import { writeError } from '../route/error-handler.js'
+import type { PlantStore } from '../plant-store.js'
+
+const READY_TIMEOUT_MS = 3_000
+/** Clients without a token may send any number of requests for readiness, each of which waits for the store. */
+const MOST_WAITING = 1_000
+const LAG_INTERVAL_MS = 100
+/** A request waits about as long as a timer: above this lag, clients should retry later. */
+const TOO_LATE_MS = 500
+
+/** Whether the service can take plants. */
+export class Health {
+  /** Whether create requests should be refused until the event loop has caught up. */
+  overloaded = false
+  /** Set at a shutdown, so that a load balancer sends no more requests. */
+  closing = false
+  readonly #store: PlantStore
+  /** The check of the store that is running, which all requests share. */
+  #check: Promise<string | undefined> | undefined
+  #waiting = 0
+
+  constructor (store: PlantStore) {
+    this.#store = store
+  }
+
+  /** @returns the reason why the service is not ready; undefined if it is ready */
+  async fault (): Promise<string | undefined> {
+    if (this.closing) return 'the service is shutting down'
+    if (this.overloaded) return 'the service is overloaded'
+    if (this.#waiting >= MOST_WAITING) return 'too many requests wait for a check of the store'
+    this.#waiting++
+    this.#check ??= this.#storeFault().finally(() => {
+      this.#check = undefined
+      this.#waiting = 0
+    })
+    return this.#check
+  }
+
+  async #storeFault (): Promise<string | undefined> {
+    const timeout = once(AbortSignal.timeout(READY_TIMEOUT_MS), 'abort')
+    try {
+      await Promise.race([
+        this.#store.ready?.(),
+        timeout.then(() => { throw new Error(`the store did not respond within ${READY_TIMEOUT_MS} ms`) })
+      ])
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
+  /**
+   * Notices when the event loop lags: a timer is late twice in a row. Once is not enough: the machine may have been
+   * asleep. `@fastify/under-pressure` would refuse requests for a second after a single such stall.
+   */
+  watchEventLoop (): void {
+    let expected = performance.now() + LAG_INTERVAL_MS
+    let wasLate = false
+    setInterval(() => {
+      const now = performance.now()
+      const isLate = now - expected > TOO_LATE_MS
+      this.overloaded = isLate && wasLate
+      wasLate = isLate
+      expected = now + LAG_INTERVAL_MS
+    }, LAG_INTERVAL_MS).unref()
+  }
+}
+
+/** `GET /health/live` and `GET /health/ready`, for probes; they take no token. */
+export async function healthRoutes (app: FastifyInstance, { health }: { health: Health }): Promise<void> {
+  app.get('/health/live', (_request, reply) => { reply.send({ status: 'ok' }) })
+
+  app.get('/health/ready', async (request, reply) => {
+    const fault = await health.fault()
+    if (fault === undefined) return { status: 'ok' }
+    writeError(new ApiError('notStored', `Not ready: ${fault}`), request, reply)
+    return reply
+  })
+}

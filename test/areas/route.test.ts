@@ -1,0 +1,3 @@
+import { runFolder } from '../support/run-folder.js'
+
+await runFolder('route')

@@ -1,0 +1,110 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { backup } from '../../src/commands/backup.js'
+import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
+import { Program, run, startService, testFolder, token } from '../support/process/program.js'
+import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
+import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
+import { until } from '../support/until.js'
+import { bytesOfPlants, fill, hardPlants, manyPlants, partial } from './plants.js'
+
+const counted = { counted: true }
+
+t.test('a backup is a complete database with the plants to the byte, and replaces no file', async t => {
+  const folder = testFolder(t)
+  fill(folder, hardPlants)
+  chmodSync(join(folder, 'plants.db'), 0o640)
+  const file = join(folder, 'backup.db')
+  const { code, stdout, stderr } = await run(['backup', file], { DATA_DIR: folder }, counted)
+  t.equal(code, 0, stderr)
+  t.equal(stdout, '')
+  t.match(stderr, /^backup: [\d.]+ MB$/m)
+  t.strictSame(bytesOfPlants(file), bytesOfPlants(join(folder, 'plants.db')))
+  t.equal(statSync(file).mode & 0o007, 0, 'the backup is not readable by more users than the database')
+  const bytes = readFileSync(file)
+
+  const again = await run(['backup', file], { DATA_DIR: folder })
+  t.equal(again.code, 1)
+  t.match(again.stderr, /^plant-store: .*backup\.db already exists.*\n$/)
+  t.ok(readFileSync(file).equals(bytes))
+  t.strictSame(partial(folder), [])
+})
+
+t.test('a backup of a running service is consistent and contains every plant acknowledged before it', async t => {
+  const service = await startService(t)
+  fill(service.folder, manyPlants(20_000, 1_000_000))
+  const clients = new PlantClients(overHttp(service.address, token))
+  const stop = clients.start(4)
+  await until(() => clients.acknowledged.length > 200)
+  const before = [...clients.acknowledged]
+  const file = join(service.folder, 'backup.db')
+  const { code, stderr } = await run(['backup', '--quiet', file], { DATA_DIR: service.folder })
+  await stop()
+  t.equal(code, 0, stderr)
+  t.equal(stderr, '')
+  t.strictSame(Object.keys(clients.counts), ['200'], 'every response is 200')
+
+  const copy = openSqlite(file)
+  t.strictSame({ ...copy.prepare('PRAGMA integrity_check').get() }, { integrity_check: 'ok' })
+  t.strictSame({ ...copy.prepare('PRAGMA user_version').get() }, { user_version: 1 })
+  copy.close()
+  const plants = plantsInFile(file)
+  t.strictSame(lost(before, plants), [])
+  t.ok(plants.size >= 20_000 + before.length)
+})
+
+t.test('an interrupted backup leaves no file', async t => {
+  const folder = testFolder(t)
+  fill(folder, manyPlants(50_000))
+  const program = new Program(['backup', join(folder, 'backup.db')], { DATA_DIR: folder }, counted)
+  await until(() => partial(folder).length > 0)
+  const { code, stderr } = await program.end('SIGTERM')
+  t.equal(code, 1, stderr)
+  t.match(stderr, /^plant-store: interrupted: nothing is kept$/m)
+  t.notOk(existsSync(join(folder, 'backup.db')))
+  t.strictSame(partial(folder), [])
+})
+
+t.test('a backup that fails because of the disk leaves no file', withCompiler, async t => {
+  await Promise.all((['write', 'sync'] as const).map(async kind => {
+    const folder = testFolder(t)
+    fill(folder, manyPlants(3))
+    const calls = failingCalls(folder, 'backup.db')
+    calls.begin(kind)
+    const { code, stderr } = await run(['backup', join(folder, 'backup.db')], { ...calls.env, DATA_DIR: folder })
+    t.equal(code, 1)
+    t.match(stderr, /^plant-store: .*(disk I\/O error|EIO)/m)
+    t.notOk(existsSync(join(folder, 'backup.db')))
+    t.strictSame(partial(folder), [])
+  }))
+})
+
+t.test('a backup to a full disk leaves no file', withSmallDisk, async t => {
+  const folder = testFolder(t)
+  // More than SQLite's cache: it writes before the commit, and so needs a journal.
+  fill(folder, manyPlants(100_000))
+  const disk = join(folder, 'disk')
+  mkdirSync(disk)
+  mountSmallDisk(t, disk, '1m')
+  const { code, stderr } = await run(['backup', join(disk, 'backup.db')], { DATA_DIR: folder })
+  t.equal(code, 1)
+  t.match(stderr, /^plant-store: the copy failed: database or disk is full$/m)
+  t.strictSame(readdirSync(disk), [])
+})
+
+t.test('failures are reported in one line', async t => {
+  const folder = testFolder(t)
+  const file = join(folder, 'backup.db')
+  writeFileSync(join(folder, 'other'), '')
+  fill(join(folder, 'data'), [])
+  const cases: [message: RegExp, file: string, env: NodeJS.ProcessEnv][] = [
+    [/^MONGODB_URL is set: .*mongodump.*$/, file, { DATA_DIR: join(folder, 'data'), MONGODB_URL: 'mongodb://127.0.0.1:1/' }],
+    [/^there is no .*plants\.db: set DATA_DIR .*$/, file, { DATA_DIR: join(folder, 'nowhere') }],
+    [/^.*backup\.db cannot be written: ENOENT.*$/, join(folder, 'nowhere', 'backup.db'), { DATA_DIR: join(folder, 'data') }],
+    [/^.*backup\.db cannot be written: ENOTDIR.*$/, join(folder, 'other', 'backup.db'), { DATA_DIR: join(folder, 'data') }]
+  ]
+  for (const [message, file, env] of cases) await t.rejects(backup(env, { file, quiet: true }), { message })
+  t.notOk(existsSync(file))
+})

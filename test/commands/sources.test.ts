@@ -1,0 +1,157 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { BSON, MongoClient, ObjectId, type Collection, type Document } from 'mongodb'
+import t, { type Test } from 'tap'
+import { mongoSource } from '../../src/commands/sources/mongo-source.js'
+import { linesOf, ndjsonSource, openNdjsonFile } from '../../src/commands/sources/ndjson-source.js'
+import { TransferFault } from '../../src/commands/sources/plant-source.js'
+import { sqliteSource } from '../../src/commands/sources/sqlite-source.js'
+import { needs } from '../support/process/needs.js'
+import { closeBeforeStoring, type Cue } from '../support/scripted-mongodb/cues.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
+import { execute } from '../support/stores/sqlite-file.js'
+import { entriesOf, fill, manyPlants } from './plants.js'
+
+const { signal } = new AbortController()
+
+/** A database file with plants, on which SQL was run. */
+function databaseWith (t: Test, count: number, sql: string): string {
+  const folder = t.testdir()
+  fill(folder, manyPlants(count))
+  const path = join(folder, 'plants.db')
+  execute(path, sql)
+  return path
+}
+
+async function mongoWith (t: Test, documents: object[]): Promise<{ mongo: ScriptedMongo, collection: Collection }> {
+  const mongo = await ScriptedMongo.start(t)
+  const client = await MongoClient.connect(mongo.url)
+  t.teardown(() => client.close())
+  const collection = client.db('plant_store').collection('plants')
+  await collection.insertMany(documents)
+  return { mongo, collection }
+}
+
+t.test('a row that is not a valid plant is named by its id', async t => {
+  const path = databaseWith(t, 2, "INSERT INTO plants VALUES (10, CAST(x'66ff' AS TEXT), NULL), (11, x'6162', NULL), (12, 'valid', x'00'), (13, 'valid', CAST(x'eda080' AS TEXT))")
+  t.strictSame(await entriesOf(await sqliteSource(path)), [
+    { place: 'id 0', plant: { id: 0n, name: 'plant 0' } },
+    { place: 'id 1', plant: { id: 1n, name: 'plant 1', tag: 'odd' } },
+    ...[10, 11, 12, 13].map(id => ({ place: `id ${id}`, plant: 'its name or tag is not UTF-8 text' }))
+  ])
+})
+
+t.test('a database that is missing, is not one of this package\'s, has other text or is damaged is reported in one line', async t => {
+  await t.rejects(sqliteSource('nowhere/plants.db'), { message: 'there is no nowhere/plants.db: set DATA_DIR to the folder of plants.db' })
+  await t.test('another table', async t => {
+    await t.rejects(sqliteSource(databaseWith(t, 0, 'DROP TABLE plants')), { message: /plants\.db cannot be read: no such table: plants$/ })
+  })
+  await t.test('UTF-16', async t => {
+    const path = join(t.testdir(), 'plants.db')
+    execute(path, "PRAGMA encoding = 'UTF-16le'; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)")
+    await t.rejects(sqliteSource(path), { message: /plants\.db cannot be read: its text is in UTF-16le, not in UTF-8$/ })
+  })
+  await t.test('damage', async t => {
+    const path = databaseWith(t, 20_000, 'PRAGMA wal_checkpoint(TRUNCATE)')
+    const file = readFileSync(path)
+    writeFileSync(path, file.fill('damage', file.length / 2, file.length / 2 + 4_096))
+    await t.rejects(sqliteSource(path).then(entriesOf), { message: /plants\.db cannot be read: database disk image is malformed$/ })
+  })
+})
+
+t.test('plants created while a database is read do not prolong it', async t => {
+  const path = databaseWith(t, 5_000, '')
+  const source = await sqliteSource(path)
+  let count = 0
+  for await (const page of source.pages(signal)) {
+    fill(join(path, '..'), manyPlants(1_000, 10_000 + count))
+    count += page.length
+    t.equal(source.part(count), count / 5_000)
+  }
+  t.equal(count, 5_000)
+})
+
+t.test('a document that is not a valid plant is named by its id, whatever options the URL has', async t => {
+  const { mongo, collection } = await mongoWith(t, [
+    { _id: 1, name: 'an int32' }, { _id: new BSON.Double(2), name: 'a double', tag: 't' }, { _id: -(2n ** 63n), name: 'a long', color: 'green' },
+    { _id: 4n, name: 4 }, { _id: 5n, name: 'five', tag: null }, { _id: 6.5, name: 'six' }, { _id: 'seven', name: 'seven' },
+    { _id: new ObjectId('6b02e41628411e28e5d85aa5'), name: 'eight' }
+  ])
+  mongo.on('insert', (_context, execute) => execute({ replicated: false }))
+  await collection.insertMany([{ _id: 3n, name: 'not on the majority' } as Document], { writeConcern: { w: 1 } })
+  const entries = await entriesOf(await mongoSource(`${mongo.url}&raw=true&promoteValues=false`))
+  t.strictSame(new Map(entries.map(({ place, plant }) => [place, plant])), new Map<string, unknown>([
+    ['id -9223372036854775808', { id: -(2n ** 63n), name: 'a long' }],
+    ['id 1', { id: 1n, name: 'an int32' }],
+    ['id 2', { id: 2n, name: 'a double', tag: 't' }],
+    ['id 4', 'its name is not a string'],
+    ['id 5', 'its tag is not a string'],
+    ['id 6.5', 'its _id is not an integer of int64'],
+    ['id "seven"', 'its _id is not an integer of int64'],
+    ['id {"$oid":"6b02e41628411e28e5d85aa5"}', 'its _id is not an integer of int64']
+  ]))
+})
+
+t.test('plants created while MongoDB is read do not prolong it', async t => {
+  const many = (count: number, from: number): Document[] => Array.from({ length: count }, (_, i) => ({ _id: from + i, name: 'Monstera' }))
+  const { mongo, collection } = await mongoWith(t, many(2_500, 0))
+  let ids = 2_500
+  // Each batch that is read adds another one: without an upper bound, reading would not end.
+  const createBefore: Cue = async (_context, execute) => {
+    await collection.insertMany(many(1_000, ids))
+    ids += 1_000
+    return execute()
+  }
+  mongo.on('getMore', createBefore, { times: 40 })
+  const source = await mongoSource(mongo.url)
+  const entries = await entriesOf(source)
+  t.ok(ids > 2_500, 'plants were created meanwhile')
+  t.strictSame(entries.map(({ place }) => place), Array.from({ length: 2_500 }, (_, id) => `id ${id}`))
+  t.equal(source.part(2_500), 1)
+})
+
+t.test('reading says why MongoDB stopped sending', async t => {
+  const { mongo } = await mongoWith(t, Array.from({ length: 2_500 }, (_, _id) => ({ _id, name: 'Monstera' })))
+  mongo.on('getMore', closeBeforeStoring())
+  await t.rejects(mongoSource(mongo.url).then(entriesOf), { constructor: TransferFault, message: /^MongoDB: / })
+})
+
+t.test('lines do not depend on how the bytes are split into chunks, and one beyond the limit is skipped, but counted', async t => {
+  async function split (text: string, chunk: number, limit = 100): Promise<(string | null)[]> {
+    const bytes = Buffer.from(text)
+    const starts = Array.from({ length: Math.ceil(bytes.length / chunk) }, (_, i) => i * chunk)
+    const lines = []
+    const chunks = Readable.from(starts.map(start => bytes.subarray(start, start + chunk)))
+    for await (const some of linesOf(chunks, limit)) lines.push(...some)
+    return lines.map(line => line?.toString() ?? null)
+  }
+  const text = 'one\n\n🌵 three\r\n\nfive'
+  for (let chunk = 1; chunk <= text.length + 5; chunk++) t.strictSame(await split(text, chunk), ['one', '', '🌵 three\r', '', 'five'], `chunks of ${chunk}`)
+  t.strictSame(await split('one\n', 2), ['one'], 'no empty line follows the last newline')
+  t.strictSame(await split('', 2), [])
+  for (const chunk of [1, 3, 100]) t.strictSame(await split(`${'x'.repeat(10)}\n${'y'.repeat(11)}\nz\n${'y'.repeat(50)}`, chunk, 10), ['x'.repeat(10), null, 'z', null], `chunks of ${chunk}`)
+})
+
+/** The file descriptors with which this process has a file open whose path ends so. */
+function openDescriptors (path: string): string[] {
+  return readdirSync('/proc/self/fd').filter(descriptor => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`).endsWith(path)
+    } catch {
+      // It was closed since, like the one with which the folder was read.
+      return false
+    }
+  })
+}
+
+t.test('a folder in place of a file is not left open', needs(existsSync('/proc/self/fd') ? undefined : '/proc is missing'), async t => {
+  const folder = t.testdir()
+  await t.rejects(openNdjsonFile(folder), { message: /it is a folder$/ })
+  t.strictSame(openDescriptors(folder), [])
+})
+
+t.test('lines are not waited for after an interruption', async t => {
+  const pages = ndjsonSource(new PassThrough(), 'standard input').pages(AbortSignal.abort())[Symbol.asyncIterator]()
+  await t.rejects(pages.next())
+})

@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { readCommand, UnknownCommand, type Command } from '../../src/commands/command-line.js'
+import { environment } from '../../src/config/configuration.js'
+import { help } from '../../src/commands/help.js'
+import { projectFile } from '../support/process/program.js'
+
+t.test('every command is parsed with its file and its options, in any order', async t => {
+  const cases: [args: string[], command: Command][] = [
+    [[], { name: 'serve' }],
+    [['serve'], { name: 'serve' }],
+    [['migrate'], { name: 'migrate', quiet: false }],
+    [['-q', 'migrate'], { name: 'migrate', quiet: true }],
+    [['export'], { name: 'export', file: undefined, quiet: false }],
+    [['export', '-'], { name: 'export', file: undefined, quiet: false }],
+    [['export', '--quiet', 'plants.ndjson'], { name: 'export', file: 'plants.ndjson', quiet: true }],
+    [['import', 'plants.ndjson', '--quiet'], { name: 'import', file: 'plants.ndjson', quiet: true }],
+    [['import', '--', '--quiet'], { name: 'import', file: '--quiet', quiet: false }],
+    [['backup', 'plants.db'], { name: 'backup', file: 'plants.db', quiet: false }],
+    [['help'], { name: 'help' }],
+    [['export', '--help'], { name: 'help' }],
+    [['-h'], { name: 'help' }],
+    [['--version'], { name: 'version' }],
+    [['-v'], { name: 'version' }]
+  ]
+  for (const [args, command] of cases) t.strictSame(readCommand(args), command, args.join(' '))
+})
+
+t.test('an invalid argument is refused with its name and a hint', async t => {
+  const cases: [args: string[], message: RegExp][] = [
+    [['sevre'], /^"sevre" is not a command; plant-store --help/],
+    [['serve', 'now'], /^serve does not take "now"; plant-store --help/],
+    [['--quiet'], /^serve does not take "--quiet"; /],
+    [['migrate', 'plants.db'], /^migrate does not take "plants\.db"; /],
+    [['export', 'a', 'b'], /^export does not take "b"; /],
+    [['import', '--quite'], /^Unknown option '--quite'; plant-store --help/],
+    [['export', '--quiet=no'], /--quiet' does not take an argument; plant-store --help/],
+    [['backup'], /^backup takes the name of a file: plant-store backup FILE; /],
+    [['backup', ''], /^an argument is empty; /],
+    [['export', ''], /^an argument is empty; /],
+    [['import', ''], /^an argument is empty; /],
+    [['backup', 'a', 'b'], /^backup does not take "b"; /]
+  ]
+  for (const [args, message] of cases) {
+    t.throws(() => readCommand(args), new UnknownCommand(), args.join(' '))
+    t.throws(() => readCommand(args), { message }, args.join(' '))
+  }
+})
+
+t.test('the help names every command and option, and fits a terminal of 132 columns', async t => {
+  for (const name of ['serve', 'export', 'import', 'backup', 'migrate', '--quiet', '--help', '--version', 'Exit codes']) t.match(help, name)
+  t.strictSame(help.split('\n').filter(line => line.length > 132), [])
+})
+
+t.test('the help and the README have every variable, with its default', async t => {
+  const readme = readFileSync(projectFile('README.md'), 'utf8')
+  for (const [name, { default: usual }] of Object.entries(environment.properties)) {
+    const line = help.split('\n').find(line => line.startsWith(`  ${name} `)) ?? ''
+    t.match(line, usual === undefined ? /\w\)?$/ : `(default: ${usual})`, name)
+    const row = readme.split('\n').find(line => line.startsWith('| `') && line.split('|')[1]?.includes(`\`${name}\``)) ?? ''
+    t.match(row, usual === undefined ? '|' : `\`${usual}\``, name)
+  }
+})

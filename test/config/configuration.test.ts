@@ -1,0 +1,150 @@
+import { execFile } from 'node:child_process'
+import { symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { messageOf } from '../../src/error-message.js'
+import { readConfiguration } from '../../src/config/configuration.js'
+import { createStore } from '../../src/config/configured-store.js'
+import { makeCertificate } from '../support/process/make-certificate.js'
+import { create, launch, program, run, startService, testFolder, token } from '../support/process/program.js'
+import { until } from '../support/until.js'
+
+const SECRET = 'tooshort!secret'
+
+t.test('an invalid value fails startup with one line: the variable, what is wrong and what is allowed', async t => {
+  const folder = testFolder(t)
+  const text = join(folder, 'text')
+  writeFileSync(text, 'no PEM\n')
+  const one = makeCertificate(folder, 'one')
+  const other = makeCertificate(folder, 'other')
+  const damaged = join(folder, 'damaged')
+  writeFileSync(damaged, one.pem + other.pem.slice(0, 300))
+  const loop = join(folder, 'loop')
+  symlinkSync(loop, loop)
+  const wrong: [RegExp, NodeJS.ProcessEnv][] = [
+    [/^PORT is "80x": it must be an integer from 0 to 65535: the port to listen on.*; unset, it is 3000$/, { PORT: '80x' }],
+    [/^HOST is empty: it must be /, { HOST: '' }],
+    [/^ACCESS_TOKENS: token 1 of 1 is too short: each must be 16 characters or more/, { ACCESS_TOKENS: SECRET }],
+    [/^ACCESS_TOKENS: token 2 of 2 .*16 characters or more/, { ACCESS_TOKENS: `${token},${SECRET}` }],
+    [/^ACCESS_TOKENS_FILE and ACCESS_TOKENS are both set: set one of them$/, { ACCESS_TOKENS: SECRET, ACCESS_TOKENS_FILE: text }],
+    [/^MONGODB_URL_FILE and MONGODB_URL are both set: set one of them$/, { MONGODB_URL: `mongodb://user:${SECRET}@host/`, MONGODB_URL_FILE: text }],
+    [/^MONGODB_URL cannot be used: it must be a MongoDB connection string/, { MONGODB_URL_FILE: text }],
+    [/^ACCESS_TOKENS_FILE is .*cannot be read \(ENOENT\): it must be a readable file$/, { ACCESS_TOKENS_FILE: join(folder, 'none') }],
+    [/^MONGODB_URL cannot be used: it must be a MongoDB connection string/, { MONGODB_URL: `http://user:${SECRET}@host/` }],
+    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}@host:99999999/` }],
+    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}` }],
+    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}%40host/` }],
+    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}@localhost/?retryWrites=perhaps` }],
+    [/^.*text.*$/, { DATA_DIR: join(text, 'data') }],
+    [/^DATA_DIR is empty/, { DATA_DIR: '' }],
+    [/^SQLite: .* cannot be written \(ENAMETOOLONG/, { DATA_DIR: join(folder, 'x'.repeat(256)) }],
+    [/^SQLite: .* cannot be written \(ELOOP/, { DATA_DIR: join(loop, 'data') }],
+    [/^ACCESS_LOG is "yes": it must be true or false/, { ACCESS_LOG: 'yes' }],
+    [/^LOG_LEVEL is "loud": it must be one of fatal, error, /, { LOG_LEVEL: 'loud' }],
+    [/^BODY_LIMIT is "0": it must be an integer from 1 to 16000000: bytes/, { BODY_LIMIT: '0' }],
+    [/^STORE_TIMEOUT is "1e3"/, { STORE_TIMEOUT: '1e3' }],
+    [/^QUEUE_LIMIT is "-1"/, { QUEUE_LIMIT: '-1' }],
+    [/^QUEUE_BYTES is "64MB": it must be an integer from 1 to \d+: bytes/, { QUEUE_BYTES: '64MB' }],
+    [/^TRUST_PROXY holds "10.0.0.0\/33": it must be addresses or CIDR ranges of proxies/, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/33' }],
+    [/^TRUST_PROXY holds "proxy.example": /, { TRUST_PROXY: 'proxy.example' }],
+    [/^REQUEST_ID_HEADER is "x id": it must be the name of a header/, { REQUEST_ID_HEADER: 'x id' }],
+    [/^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/, { REQUEST_ID_HEADER: 'Authorization' }],
+    [/^METRICS_PORT is "70000": it must be an integer from 0 to 65535: the port /, { METRICS_PORT: '70000' }],
+    [/^METRICS_PORT and PORT are both 4000: METRICS_PORT must be a different port$/, { METRICS_PORT: '4000', PORT: '4000' }],
+    [/^DOCS is "on": it must be true or false: /, { DOCS: 'on' }],
+    [/^TLS_KEY_FILE is not set: /, { TLS_CERT_FILE: one.cert }],
+    [/^TLS_CERT_FILE is not set: /, { TLS_KEY_FILE: one.key }],
+    [/^TLS_CERT_FILE is ".*", which cannot be read \(ENOENT\)/, { TLS_CERT_FILE: join(folder, 'none'), TLS_KEY_FILE: one.key }],
+    [/^TLS_CERT_FILE names a file without a certificate/, { TLS_CERT_FILE: text, TLS_KEY_FILE: one.key }],
+    [/^TLS_KEY_FILE names a file without a private key/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: text }],
+    [/^TLS_CERT_FILE .*\(ERR_OSSL_\w+\): it must be PEM, the certificate first, then its complete chain$/, { TLS_CERT_FILE: damaged, TLS_KEY_FILE: one.key }],
+    [/^TLS_KEY_FILE names a key of another certificate/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: other.key }],
+    [/^ACCESS_TOKENS is not set: with NODE_ENV=production/, { NODE_ENV: 'production' }]
+  ]
+  for (const [line, values] of wrong) {
+    const tokens = 'ACCESS_TOKENS_FILE' in values || 'NODE_ENV' in values ? {} : { ACCESS_TOKENS: token }
+    const env = { PORT: '0', DATA_DIR: folder, ...tokens, ...values }
+    const names = Object.keys(values).join(', ')
+    const message = await refusal(env)
+    t.match(message, line, names)
+    t.notMatch(message, '\n', 'one line')
+    t.notMatch(message, SECRET, 'no secret')
+    if (!startedWith.includes(names)) continue
+    const { code, stdout, stderr } = await run([], env, { counted: names === 'DATA_DIR' })
+    t.strictSame({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `plant-store: ${message}\n` }, `startup with ${names}`)
+  }
+})
+
+/** The variables with whose invalid values the program is also started. */
+const startedWith = ['PORT', 'DATA_DIR', 'NODE_ENV']
+
+/** The message with which startup would fail, because of the configuration or when the store is opened. */
+async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
+  const store = await Promise.resolve().then(() => createStore(readConfiguration(env))).catch((error: Error) => error)
+  if (store instanceof Error) return store.message
+  try {
+    await store.open?.()
+    return 'none'
+  } catch (error) {
+    return messageOf(error)
+  } finally {
+    await store.close?.()
+  }
+}
+
+t.test('--help and --version print to standard output; an unknown command is refused with a hint', async t => {
+  const [help, version, unknown] = await Promise.all([run(['--help'], {}, { counted: true }), run(['--version'], {}), run(['sevre'], {})])
+  t.equal(help.code, 0)
+  t.match(help.stdout, /Usage: plant-store \[serve\]\n +plant-store export \[FILE\]/)
+  t.match(version.stdout, /^\d+\.\d+\.\d+\n$/)
+  t.equal(unknown.code, 2)
+  t.equal(unknown.stderr, 'plant-store: "sevre" is not a command; plant-store --help lists commands and options\n')
+})
+
+const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+
+t.test('HOST sets the address, BODY_LIMIT limits the bytes of a body, and QUEUE_LIMIT the pending create requests', async t => {
+  const service = await startService(t, { HOST: '0.0.0.0', BODY_LIMIT: '100', QUEUE_LIMIT: '1' })
+  t.match(service.address, /^http:\/\/0\.0\.0\.0:\d+$/)
+  const address = service.address.replace('0.0.0.0', '127.0.0.1')
+  const send = async (body: string) => (await fetch(`${address}/plants`, { method: 'POST', headers, body })).status
+  const plant = (bytes: number) => `{"id":0,"name":"${'x'.repeat(bytes - 18)}"}`
+  t.equal(plant(100).length, 100)
+  t.equal(await send(plant(100)), 200)
+  t.equal(await send(plant(101)), 413)
+  const statuses = new Set<number>()
+  for (let turn = 0; turn < 100 && statuses.size < 2; turn++) {
+    for (const { status } of await Promise.all(Array.from({ length: 20 }, () => create(address)))) statuses.add(status)
+  }
+  t.strictSame([...statuses].sort(), [200, 503])
+})
+
+t.test('lines below LOG_LEVEL are not logged', async t => {
+  const service = launch(t, { DATA_DIR: testFolder(t), ACCESS_TOKENS: token, LOG_LEVEL: 'warn', QUEUE_LIMIT: '1' })
+  const address = () => /listens at +(http\S+)/.exec(service.stdout)?.[1]
+  await until(() => address() !== undefined)
+  let refused = 0
+  for (let turn = 0; turn < 100 && refused === 0; turn++) {
+    const responses = await Promise.all(Array.from({ length: 20 }, () => create(String(address()))))
+    refused = responses.filter(({ status }) => status === 503).length
+  }
+  t.match(await service.end('SIGTERM'), { code: 0 })
+  t.ok(service.log.length > 0)
+  t.strictSame([...new Set(service.log.map(({ level }) => level))], [40])
+})
+
+t.test('secrets can be read from the files that ACCESS_TOKENS_FILE and MONGODB_URL_FILE name', async t => {
+  const [ACCESS_TOKENS_FILE, MONGODB_URL_FILE] = [join(testFolder(t), 'tokens'), join(testFolder(t), 'mongodb-url')]
+  writeFileSync(ACCESS_TOKENS_FILE, `${token}, the-other-access-token\n`)
+  writeFileSync(MONGODB_URL_FILE, 'mongodb://user:secret@host/\n')
+  const { ACCESS_TOKENS, MONGODB_URL } = readConfiguration({ ACCESS_TOKENS_FILE, MONGODB_URL_FILE })
+  t.strictSame([ACCESS_TOKENS, MONGODB_URL], [[token, 'the-other-access-token'], 'mongodb://user:secret@host/'])
+})
+
+t.test('a secret can be read from a pipe', async t => {
+  // Once the variables have been read, startup fails: no folder can be made there.
+  const script = `echo ${token} | ACCESS_TOKENS_FILE=/dev/stdin DATA_DIR=/dev/null "$0" "$1"`
+  const start = promisify(execFile)('sh', ['-c', script, process.execPath, program], { env: { PATH: process.env.PATH, PORT: '0' } })
+  await t.rejects(start, { code: 1, stderr: /^plant-store: SQLite: \/dev\/null\/plants\.db cannot be written / })
+})

@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { trustedProxies } from '../../src/config/trusted-proxies.js'
+import { exchange, RawConnection } from '../support/http/raw-connection.js'
+import { buildService, HEAD, serve } from '../support/http/service.js'
+import { forgetfulStore } from '../support/stores/forgetful-store.js'
+import { until } from '../support/until.js'
+
+async function serveUnready (t: Test, configuration = {}) {
+  const service = await serve(t, { ...forgetfulStore(), ready: async () => { throw new Error('the disk is full') } }, { ACCESS_LOG: true, ...configuration })
+  const lines = () => service.log.map(line => JSON.parse(line))
+  /** The log lines of a request; the first appears soon after the response. */
+  const linesOf = async (id: unknown) => {
+    const found = () => lines().filter(({ reqId }) => reqId === id)
+    for (let turn = 0; turn < 400 && found().length === 0; turn++) await sleep(5)
+    return found()
+  }
+  return { ...service, lines, linesOf }
+}
+
+t.test('every non-2xx response has a unique X-Request-Id, which is also in its log line', async t => {
+  const { port, linesOf } = await serveUnready(t)
+  const seen = new Set<string>()
+  for (const [status, ...sent] of [
+    [401, 'POST /plants HTTP/1.1', 'Host: a', '', ''], [404, 'GET /nowhere HTTP/1.1', 'Host: a', '', ''], [404, 'GET /%zz HTTP/1.1', 'Host: a', '', ''], [405, 'PUT /plants HTTP/1.1', 'Host: a', '', ''],
+    [503, 'GET /health/ready HTTP/1.1', 'Host: a', '', ''], [400, 'GET / HTTP/1.1', '', ''], [400, ...HEAD, '', ''], [415, ...HEAD.slice(0, 3), 'Content-Length: 2', '', '{}'],
+    [400, ...HEAD, 'Transfer-Encoding: chunked', '', 'zz']
+  ] as [number, ...string[]][]) {
+    const { answers: [answer] } = await exchange(port, sent.join('\r\n') + '\r\n')
+    t.equal(answer?.status, status, sent.join())
+    const id = answer?.headers['x-request-id'] ?? ''
+    t.match(id, /^[\w-]{12}-\w+$/, sent.join())
+    t.notOk(seen.has(id), 'it is unique')
+    seen.add(id)
+    t.match(await linesOf(id), [{ statusCode: status, msg: 'request' }], `${status} ${sent.join()}`)
+  }
+})
+
+const notRequests = [
+  [400, 'hello\r\n\r\n'], [431, `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`], [408, 'GET / HTTP/1.1\r\nHost: a\r\n']
+] as const
+
+t.test('a response to bytes that are not a valid request also has a log line with its X-Request-Id', async t => {
+  const { app, port, lines, linesOf } = await serveUnready(t)
+  app.server.headersTimeout = 500
+  for (const [status, sent] of notRequests) {
+    const { answers: [answer] } = await exchange(port, sent, { timeoutMs: 10_000 })
+    t.equal(answer?.status, status)
+    const reqId = answer?.headers['x-request-id'] ?? ''
+    t.match(reqId, /^[\w-]{12}-\w+$/)
+    t.match(await linesOf(reqId), [{ level: 30, statusCode: status, remoteAddress: '127.0.0.1', msg: 'request' }])
+  }
+  t.equal(lines().length, notRequests.length)
+})
+
+t.test('without ACCESS_LOG a response to bytes that are not a valid request has no log line', async t => {
+  const { port, lines } = await serveUnready(t, { ACCESS_LOG: false })
+  t.match((await exchange(port, 'hello\r\n\r\n')).answers, [{ status: 400 }])
+  t.strictSame(lines(), [])
+})
+
+t.test('two processes have different ids', async t => {
+  const [one, other] = [await buildService(t, forgetfulStore()), await buildService(t, forgetfulStore())]
+  const prefix = async ({ app }: typeof one) => String((await app.inject({ url: '/nowhere' })).headers['x-request-id']).slice(0, 12)
+  t.not(await prefix(one), await prefix(other))
+})
+
+t.test('a body that stalls is 408, 40801, with a log line, and its bytes are released', async t => {
+  const { app, port, lines, linesOf, queue } = await serveUnready(t)
+  app.server.requestTimeout = 500
+  app.server.headersTimeout = 500
+  const connection = await RawConnection.open(t, port)
+  connection.write(...HEAD, 'Content-Length: 9000', '', 'x'.repeat(5_000))
+  await until(() => queue.bytes === 5_000)
+  const answer = await connection.answer()
+  t.match(answer, { status: 408, headers: { connection: 'close', 'content-type': 'application/json; charset=utf-8', 'x-request-id': /./ }, body: /^{"error":40801,"message":".+"}$/ })
+  await connection.closed()
+  await linesOf(answer.headers['x-request-id'])
+  t.match(lines(), [{ statusCode: 408, reqId: answer.headers['x-request-id'], url: '/plants' }])
+  await until(() => queue.bytes === 0)
+})
+
+t.test('the id in REQUEST_ID_HEADER is trusted if it comes from a trusted proxy, and every response returns it', async t => {
+  const { app, port, linesOf } = await serveUnready(t, { REQUEST_ID_HEADER: 'X-Correlation-Id', TRUST_PROXY: '10.0.0.0/8, 127.0.0.1' })
+  const request = async (line: string, ...headers: string[]) => {
+    const { answers: [answer] } = await exchange(port, [line, 'Host: a', ...headers, '', ''].join('\r\n'))
+    const id = answer?.headers['x-correlation-id']
+    return { status: answer?.status, id, error: answer?.headers['x-request-id'], line: (await linesOf(id)).at(-1) }
+  }
+  for (const id of ['a', 'x'.repeat(128), '"},{"\\u0041\\', '!~']) {
+    const header = `x-correlation-id: ${id}`
+    t.match(await request('GET /health/live HTTP/1.1', header), { status: 200, id, error: undefined, line: { reqId: id, statusCode: 200 } })
+    t.match(await request('GET /nowhere HTTP/1.1', header), { status: 404, id, error: id, line: { reqId: id, statusCode: 404 } })
+  }
+  for (const id of ['', 'x'.repeat(129), 'a b', 'a\xe9', 'a, b']) {
+    const { id: given, line } = await request('GET /health/live HTTP/1.1', `X-Correlation-Id: ${id}`)
+    t.match(given, /^[\w-]{12}-\w+$/, JSON.stringify(id))
+    t.equal(line.reqId, given)
+  }
+  const other = await app.inject({ url: '/nowhere', remoteAddress: '192.0.2.1', headers: { 'x-correlation-id': 'forged' } })
+  t.not(other.headers['x-correlation-id'], 'forged', 'not from any other peer')
+  t.equal(other.headers['x-correlation-id'], other.headers['x-request-id'])
+  t.equal((await app.inject({ url: '/nowhere', remoteAddress: '::ffff:10.1.2.3', headers: { 'x-correlation-id': 'good' } })).headers['x-request-id'], 'good')
+})
+
+t.test('without TRUST_PROXY no peer is trusted, and without REQUEST_ID_HEADER no header', async t => {
+  const headers = { 'x-request-id': 'forged', 'x-forwarded-for': '192.0.2.1' }
+  for (const configuration of [{ REQUEST_ID_HEADER: 'x-request-id' }, { TRUST_PROXY: '127.0.0.1' }]) {
+    const { app } = await serveUnready(t, configuration)
+    t.match((await app.inject({ url: '/nowhere', headers })).headers['x-request-id'], /^[\w-]{12}-\w+$/)
+  }
+})
+
+t.test('the log has the address of the client behind trusted proxies, and a forged address does not break the line', async t => {
+  const { app, lines } = await serveUnready(t, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/8, 2001:db8::/32' })
+  for (const [forwarded, expected] of [
+    ['192.0.2.1', '192.0.2.1'], ['192.0.2.9, 192.0.2.1, 10.1.1.1', '192.0.2.1'], ['2001:db8::1', '2001:db8::1'], ['10.0.0.1, 2001:db8::1', '10.0.0.1'],
+    ['","level":60,"x":"', '","level":60'], ['fe80::1%eth0', 'fe80::1%eth0']
+  ]) {
+    await app.inject({ url: '/health/live', headers: { 'x-forwarded-for': String(forwarded) } })
+    t.match(lines().at(-1), { level: 30, remoteAddress: String }, String(forwarded))
+    if (!String(forwarded).includes('"')) t.equal(lines().at(-1).remoteAddress, expected)
+  }
+  await app.inject({ url: '/health/live', remoteAddress: '192.0.2.7', headers: { 'x-forwarded-for': '192.0.2.1' } })
+  t.equal(lines().at(-1).remoteAddress, '192.0.2.7', 'other peers are not trusted')
+})
+
+t.test('the peer of a Unix socket is trusted if TRUST_PROXY contains unix:', async t => {
+  t.equal(trustedProxies('unix:')(undefined), true)
+  t.equal(trustedProxies('127.0.0.1')(undefined), false)
+})
