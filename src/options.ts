@@ -57,19 +57,19 @@ export function checkOptions (options: PlantStoreOptions) {
   }
 }
 
-function checkTokens (tokens: Tokens): Tokens {
+function checkTokens (tokens: Tokens): BearerTokens | Extract<Tokens, Function> {
   if (typeof tokens === 'function') return tokens
   try {
     if (typeof tokens === 'string') throw new TypeError('a string is not a list of tokens')
-    return BearerTokens.from(tokens)
+    return tokens instanceof BearerTokens ? tokens : new BearerTokens(tokens)
   } catch (error) {
     throw new TypeError(`plant-store: the option tokens must be a list of access tokens or a function (token, request) => boolean: ${messageOf(error)}`)
   }
 }
 
 function checkLimit (options: PlantStoreOptions, name: keyof typeof limits): number {
-  const { default: usual, minimum, maximum } = limits[name]
-  const value = options[name] ?? usual
+  const { default: defaultValue, minimum, maximum } = limits[name]
+  const value = options[name] ?? defaultValue
   if (!Number.isInteger(value) || value < minimum || value > maximum) {
     throw new TypeError(`plant-store: the option ${name} must be an integer from ${minimum} to ${maximum}`)
   }

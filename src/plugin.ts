@@ -1,15 +1,14 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import fp from 'fastify-plugin'
 import { channels } from './diagnostics.js'
-import { bearerAuthentication } from './route/authentication.js'
-import { bodyParser } from './route/body-reader.js'
-import { createPlantHandler } from './route/create-plant.js'
-import { CreateQueue } from './route/pending-limits.js'
-import { errorHandler } from './route/error-handler.js'
-import { createPlantSchema } from './route/schemas.js'
-import { serialize } from './route/serialization.js'
-import { validateBody } from './route/compilers.js'
-import './kept-tick.js'
 import { checkOptions, type PlantStoreOptions } from './options.js'
+import { bearerAuthentication } from './route/authentication.js'
+import { bodyReader } from './route/body-reader.js'
+import { serializerCompiler, validatorCompiler } from './route/compilers.js'
+import { plantCreator } from './route/create-plant.js'
+import { ApiError, errorHandler } from './route/errors.js'
+import { BODY_BYTES, PendingLimits } from './route/pending-limits.js'
+import { createPlantSchema, documentOperation } from './route/schemas.js'
 
 /**
  * The plant store as a Fastify plugin: adds the route `POST <prefix>/plants`, in a scope of its own.
@@ -20,36 +19,36 @@ import { checkOptions, type PlantStoreOptions } from './options.js'
  * })
  * ```
  *
- * The host's hooks apply as in any scope. Reading, parsing, validation, serialization and error shape are the plugin's
- * own; errors that are not its own go to the host's error handler.
+ * The host's hooks apply as in any scope. The parser, the compilers and the error handler are the plugin's own; errors
+ * that are not its own go to the host's error handler.
  *
  * The plugin opens the store, and closes it with the host unless the host has opened it.
  * @throws {TypeError} if an option is invalid; the message says what is allowed
  * @throws {StoreUnusable} if the store can never be opened
  */
-export const plantStore: FastifyPluginAsync<PlantStoreOptions> = async (app, options) => {
-  const { store, tokens, bodyLimit, storeTimeout, ...limits } = checkOptions(options)
-  const queue = new CreateQueue(limits)
-  channels.queue.publish(queue)
+const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options) => {
+  const { store, tokens, bodyLimit, storeTimeout, ...bounds } = checkOptions(options)
+  const limits = new PendingLimits(bounds)
+  channels.queue.publish(limits)
+  const createPlant = plantCreator(store, limits, storeTimeout)
+  const authenticate = await bearerAuthentication(app, tokens)
 
+  app.decorateRequest(BODY_BYTES, 0)
   app.removeAllContentTypeParsers()
-  // Also registered by name, since for a catch-all parser Fastify parses the media type again: 3 % of a create request.
-  app.addContentTypeParser(['application/json', '*'], bodyParser(bodyLimit, queue))
+  app.addContentTypeParser('application/json', bodyReader(bodyLimit, limits))
+  app.addContentTypeParser('*', (_request, _payload, done) => { done(new ApiError('mediaTypeUnsupported')) })
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(errorHandler(app.errorHandler))
-  // Set after the host's onRoute hooks have run, which may add hooks, as @fastify/rate-limit does, but no compilers.
-  app.addHook('onRoute', route => {
-    route.preValidation = [route.preValidation ?? [], validateBody].flat()
-    route.validatorCompiler = () => () => true
-    route.serializerCompiler = () => serialize
-  })
+  // The last of the route's hooks: those that onRoute hooks of the host add, such as a rate limit, run before it.
+  app.addHook('onRoute', route => { route.onRequest = [route.onRequest ?? [], authenticate].flat() })
 
-  app.route({
-    method: 'POST',
-    url: '/plants',
-    // A copy, since the host's onRoute hooks may change it. The compilers hold what was compiled from the original.
-    schema: structuredClone(createPlantSchema),
-    onRequest: await bearerAuthentication(app, tokens),
-    handler: createPlantHandler(store, queue, storeTimeout)
+  // A copy, since onRoute hooks of the host may change it.
+  const schema = { ...createPlantSchema }
+  app.post('/plants', { schema, config: { swaggerTransform: documentOperation } }, async request => {
+    const { name, tag } = request.body
+    await createPlant(request.body, request.getDecorator<number>(BODY_BYTES))
+    return tag === undefined ? { name } : { name, tag }
   })
 
   const opened = Promise.resolve(store.open?.())
@@ -58,8 +57,4 @@ export const plantStore: FastifyPluginAsync<PlantStoreOptions> = async (app, opt
   await opened
 }
 
-// The metadata that fastify-plugin sets: registering on another major version of Fastify fails with a clear message.
-Object.assign(plantStore, {
-  [Symbol.for('fastify.display-name')]: 'plant-store',
-  [Symbol.for('plugin-meta')]: { name: 'plant-store', fastify: '>=5.6.0 <6' }
-})
+export const plantStore = fp(plugin, { name: 'plant-store', fastify: '>=5.6.0 <6', encapsulate: true })

@@ -1,10 +1,11 @@
+import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifySchemaValidationError } from 'fastify'
+import type { TObject } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import type { FastifySchemaValidationError } from 'fastify'
+import type { FastifyRouteSchemaDef } from 'fastify/types/schema.js'
+import type { NewPlant } from '../plant-store.js'
 import { ApiError } from './errors.js'
-import { refusal, validPlant, type PlantRequest } from './plant-request.js'
-import { NewPlantSchema, type NewPlantWire } from './schemas.js'
-
-const validate = TypeBoxValidatorCompiler({ schema: NewPlantSchema, method: 'POST', url: '/plants', httpPart: 'body' })
 
 /** The rule for each field of a NewPlant, as error messages state it. */
 const fieldRules: Readonly<Record<string, string>> = {
@@ -14,34 +15,50 @@ const fieldRules: Readonly<Record<string, string>> = {
 }
 
 /**
- * Validates a parsed body by the `NewPlantSchema`.
- * @returns `{ value }`, or `{ error }` with an `ApiError` that names the field and its rule
+ * The validator compiler of the plugin's scope: that of the type provider. A validator returns the plant without the
+ * fields that the schema does not name, or an ApiError that names the field and its rule.
  */
-export function validatePlant (body: unknown): { value: NewPlantWire } | { error: ApiError } {
-  const { value, error } = validate(body) as { value: NewPlantWire, error?: FastifySchemaValidationError[] }
-  return error === undefined ? { value } : { error: invalidPlant(error[0]?.instancePath ?? '', body) }
+export function validatorCompiler (route: FastifyRouteSchemaDef<TObject>) {
+  const validate = TypeBoxValidatorCompiler(route)
+  return (body: unknown): { value: NewPlant } | { error: ApiError } => {
+    // Fastify validates null if there is no body.
+    if (body === null) return { error: new ApiError('bodyMissing') }
+    const { value, error } = validate(body) as { value: NewPlant, error?: FastifySchemaValidationError[] }
+    if (error !== undefined) return { error: invalidPlant(error[0]?.instancePath.slice(1) ?? '', body) }
+    const { id, name, tag } = value
+    return { value: tag === undefined ? { id, name } : { id, name, tag } }
+  }
 }
 
-function invalidPlant (path: string, body: unknown): ApiError {
-  const field = path.slice(1)
+function invalidPlant (field: string, body: unknown): ApiError {
   const rule = fieldRules[field]
   if (rule === undefined) return new ApiError('plantInvalid')
-  const missing = !Object.hasOwn(Object(body), field)
-  return new ApiError('plantInvalid', missing ? `${field} is missing: ${rule}` : rule)
+  if (!Object.hasOwn(Object(body), field)) return new ApiError('plantInvalid', `${field} is missing: ${rule}`)
+  return new ApiError('plantInvalid', field === 'id' ? `${rule}${idFault(Object(body).id)}` : rule)
 }
 
+/** What is wrong with an id besides its range. */
+function idFault (id: unknown): string {
+  if (typeof id === 'number') return Number.isFinite(id) && !Number.isInteger(id) ? ', without a fraction' : ''
+  if (typeof id === 'bigint') return ''
+  const found = typeof id === 'string' ? 'a string' : typeof id === 'object' && id !== null ? 'an object' : String(id)
+  return `, written as a JSON number, not as ${found}`
+}
+
+const compileSerializer = SerializerSelector()()
+
 /**
- * The last preValidation hook: refuses a body that is not a plant, and hands a copy of the plant on to the handler.
- *
- * It takes the place of Fastify's own validation, which a hook of the host could turn off, and after which the host's
- * preHandler hooks could change `request.body`.
+ * The serializer compiler of the plugin's scope: Fastify's own, for bodies of exactly the schema's shape. What else a
+ * hook of the host sends with the same status is passed on unchanged, and an Error is sent as Fastify's default error
+ * handler sends it.
  */
-export function validateBody (request: PlantRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
-  if (request[refusal] !== undefined) return done(request[refusal])
-  if (request.body === undefined) return done(new ApiError('bodyMissing'))
-  const result = validatePlant(request.body)
-  if ('error' in result) return done(result.error)
-  const { id, name, tag } = result.value
-  request[validPlant] = tag === undefined ? { id, name } : { id, name, tag }
-  done()
+export function serializerCompiler (route: FastifyRouteSchemaDef<TObject>) {
+  const serialize = compileSerializer({ httpStatus: '', ...route })
+  const shape = TypeCompiler.Compile({ ...route.schema, additionalProperties: false })
+  return (payload: unknown): string => {
+    if (shape.Check(payload)) return serialize(payload)
+    if (!(payload instanceof Error)) return JSON.stringify(payload)
+    const { statusCode, code, error, message } = payload as Error & { statusCode?: unknown, code?: unknown, error?: unknown }
+    return JSON.stringify({ statusCode, code, error, message })
+  }
 }

@@ -1,49 +1,41 @@
-import type { FastifyReply } from 'fastify'
 import { systemClock, type Clock } from '../clock.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../plant-store.js'
-import type { CreateQueue } from './pending-limits.js'
 import { ApiError } from './errors.js'
-import { bodyBytes, validPlant, type PlantRequest } from './plant-request.js'
-import { PlantBody, serializeOnce } from './serialization.js'
-import { writeInOnePiece } from './single-write.js'
+import type { PendingLimits } from './pending-limits.js'
 
 /**
- * Makes the handler of `POST /plants`, which is called after `validateBody`.
- * @param storeTimeout milliseconds within which a create request gets its response, even if the store does not respond
+ * Makes the function that stores the plant of a create request. Its promise resolves when the plant is stored durably,
+ * and rejects with the `ApiError` to send.
+ * @param storeTimeout milliseconds within which it settles, even if the store does not
  */
-export function createPlantHandler (
-  store: PlantStore, queue: CreateQueue, storeTimeout: number, clock: Clock = systemClock
+export function plantCreator (
+  store: PlantStore, limits: PendingLimits, storeTimeout: number, clock: Clock = systemClock
 ) {
-  return function createPlant (request: PlantRequest, reply: FastifyReply): Promise<PlantBody> {
-    // A promise, since a function of the host that wraps the handler takes its return for the end of the request. Not
-    // an async function: its further promises take 5 % of the processor time of a create request.
+  return function createPlant (plant: NewPlant, bytes: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const plant = request[validPlant] as NewPlant
-      const bytes = request[bodyBytes] ?? 0
-      const refusal = queue.refusal(bytes)
-      if (refusal !== undefined) throw refusal
-      // Other fields of the body are not kept while the store writes: `[{},{},…]` takes twenty times its bytes in
-      // memory.
-      request.body = plant
-      create(plant, bytes, reply, resolve, reject)
+      const error = limits.exceededBy(bytes)
+      if (error !== undefined) throw error
+      const timer = clock.setTimeout(() => {
+        reject(new ApiError('outcomeUnknown', undefined, new Error('the store did not respond in time')))
+      }, storeTimeout)
+      settle(plant, bytes).then(result => {
+        clock.clearTimeout(timer)
+        if (typeof result !== 'string') reject(result)
+        else if (result === 'taken') reject(new ApiError('idTaken'))
+        else resolve()
+      })
     })
   }
 
-  async function create (
-    plant: NewPlant, bytes: number, reply: FastifyReply,
-    resolve: (body: PlantBody) => void, reject: (error: ApiError) => void
-  ): Promise<void> {
-    let isLate = false
-    const timer = clock.setTimeout(() => {
-      isLate = true
-      reject(new ApiError('outcomeUnknown', undefined, new Error('the store did not respond in time')))
-    }, storeTimeout)
-    // A request counts as pending until the store settles it, even after its response: a store that hangs must not
-    // accumulate more plants.
-    queue.pending++
-    queue.bytes += bytes
-    const message = publishStart(queue)
+  /**
+   * A plant counts as pending until the store settles it, even after the response: a store that hangs must not
+   * accumulate more plants.
+   */
+  async function settle (plant: NewPlant, bytes: number): Promise<CreateOutcome | ApiError> {
+    limits.pending++
+    limits.bytes += bytes
+    const message = publishStart(limits)
     let result: CreateOutcome | ApiError
     try {
       result = await store.create(plant, clock.now() + storeTimeout)
@@ -51,21 +43,11 @@ export function createPlantHandler (
     } catch (reason) {
       result = failure(reason)
     }
-    queue.pending--
-    queue.bytes -= bytes
-    if (message !== undefined) publishEnd(message, queue, result)
-    if (isLate) return
-    clock.clearTimeout(timer)
-    if (typeof result !== 'string') reject(result)
-    else if (result === 'taken') reject(new ApiError('idTaken'))
-    else resolve(bodyOf(plant, reply))
+    limits.pending--
+    limits.bytes -= bytes
+    if (message !== undefined) publishEnd(message, limits, result)
+    return result
   }
-}
-
-function bodyOf (plant: NewPlant, reply: FastifyReply): PlantBody {
-  writeInOnePiece(reply.request.raw)
-  reply.serializer(serializeOnce).header('content-type', 'application/json; charset=utf-8')
-  return new PlantBody(plant)
 }
 
 const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
@@ -76,9 +58,9 @@ function failure (reason: unknown): ApiError {
   return new ApiError('internal', undefined, reason)
 }
 
-function publishStart (queue: CreateQueue): CreateMessage | undefined {
+function publishStart (limits: PendingLimits): CreateMessage | undefined {
   if (!channels.createStart.hasSubscribers && !channels.createEnd.hasSubscribers) return undefined
-  const message: CreateMessage = { pending: queue.pending, queueBytes: queue.bytes, outcome: undefined }
+  const message: CreateMessage = { pending: limits.pending, queueBytes: limits.bytes, outcome: undefined }
   channels.createStart.publish(message)
   return message
 }
@@ -87,9 +69,9 @@ const failures: Partial<Record<ApiError['kind'], CreateMessage['outcome']>> = {
   notStored: 'not_stored', outcomeUnknown: 'unknown'
 }
 
-function publishEnd (message: CreateMessage, queue: CreateQueue, result: CreateOutcome | ApiError): void {
-  message.pending = queue.pending
-  message.queueBytes = queue.bytes
+function publishEnd (message: CreateMessage, limits: PendingLimits, result: CreateOutcome | ApiError): void {
+  message.pending = limits.pending
+  message.queueBytes = limits.bytes
   message.outcome = typeof result === 'string' ? result : failures[result.kind] ?? 'failed'
   channels.createEnd.publish(message)
 }

@@ -1,3 +1,5 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+
 /**
  * Every non-2xx response: its status, its error number and its message, which says what to do next. The last two digits
  * of an error number count within its status.
@@ -11,7 +13,7 @@ export const errorCodes = {
   credentialsMissing: [401, 40101, 'No well-formed credentials: send the header Authorization: Bearer <ACCESS_TOKEN>'],
   tokenUnknown: [401, 40102, 'The access token is not accepted'],
   pathUnknown: [404, 40401, 'There is no such endpoint: plants are created with POST /plants'],
-  methodNotAllowed: [405, 40501, 'This path accepts only POST'],
+  methodNotAllowed: [405, 40501, 'This path does not accept the method: use one that the header Allow names'],
   requestTimeout: [408, 40801, 'The request took too long to arrive'],
   bodyTooLarge: [413, 41301, 'The body is too large'],
   mediaTypeUnsupported: [415, 41501, 'The body must be JSON, unencoded: send the header Content-Type: application/json'],
@@ -44,4 +46,54 @@ export class ApiError extends Error {
     this.statusCode = errorCodes[kind][0]
     this.error = errorCodes[kind][1]
   }
+}
+
+type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => unknown
+
+/**
+ * Makes the error handler of the plugin's scope. It sends the plugin's own errors in the Error shape, and rethrows all
+ * others, for the error handler of the parent scope.
+ * @param parent the error handler of the parent scope
+ */
+export function errorHandler (parent: ErrorHandler): ErrorHandler {
+  return function handleError (error, request, reply) {
+    // Rethrown, a value that is not an Error would be sent as a response with status 200.
+    if (!(error instanceof Error)) return parent(error, request, reply)
+    // Fastify refuses a malformed media type before it calls any parser.
+    const own = error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new ApiError('mediaTypeUnsupported') : error
+    if (!(own instanceof ApiError)) throw error
+    // Fastify closes the connection when a parser fails, and so resets a client that is still sending. Node discards
+    // what is not read. A server that is closing has set the header on the raw response.
+    if (!reply.raw.hasHeader('connection')) reply.removeHeader('connection')
+    sendError(own, request, reply)
+  }
+}
+
+/** Sends a non-2xx response, and logs it if its status is 500 or more. The log never contains a token or a body. */
+export function sendError (error: ApiError, request: FastifyRequest, reply: FastifyReply): void {
+  const { kind, statusCode, message, cause } = error
+  if (statusCode >= 500) {
+    request.log[kind === 'internal' ? 'error' : 'warn']({ statusCode, error: error.error, err: cause }, message)
+  }
+  reply.code(statusCode).headers(errorHeaders(error, request.id, request.headers.authorization))
+  reply.send({ error: error.error, message })
+}
+
+/** Seconds until a client may retry a plant that is not stored. */
+const RETRY_AFTER = '1'
+
+/** The headers of every non-2xx response. */
+export function errorHeaders ({ kind }: ApiError, requestId: string, authorization?: string): Record<string, string> {
+  return {
+    'x-request-id': requestId,
+    ...(kind === 'notStored' && { 'retry-after': RETRY_AFTER }),
+    ...(kind === 'credentialsMissing' && { 'www-authenticate': challenge(authorization && 'the credentials are malformed') }),
+    ...(kind === 'tokenUnknown' && { 'www-authenticate': challenge('the token is not accepted') })
+  }
+}
+
+/** The challenge of RFC 6750, section 3. Without credentials it names no error. */
+function challenge (description?: string): string {
+  const error = description === undefined ? '' : `, error="invalid_token", error_description="${description}"`
+  return `Bearer realm="plant-store"${error}`
 }

@@ -7,9 +7,11 @@ import { ApiError } from './errors.js'
  * Parses a JSON body (RFC 8259) without losing anything. Bytes that are not UTF-8 are refused, not replaced; poisoned
  * keys (`__proto__`, `constructor.prototype`) are refused; an integer `id` becomes a bigint, exact to the last digit.
  * An `id` that is not an integer is left unchanged, for the validator to refuse.
- * @throws {ApiError} `bodyNotJson`
+ * @throws {ApiError} `bodyMissing`, `bodyNotJson`, or `plantInvalid` for `null`, which Fastify gives a validator if there
+ *   is no body
  */
 export function parseBody (bytes: Buffer): unknown {
+  if (bytes.length === 0) throw new ApiError('bodyMissing')
   if (!isUtf8(bytes)) throw new ApiError('bodyNotJson', 'The body is not well-formed UTF-8: send JSON in UTF-8')
 
   const text = bytes.toString()
@@ -19,7 +21,8 @@ export function parseBody (bytes: Buffer): unknown {
   } catch (error) {
     throw new ApiError('bodyNotJson', `The body is not acceptable JSON: ${messageOf(error)}`)
   }
-  if (body !== null && typeof body.id === 'number') body.id = exactId(body.id, text)
+  if (body === null) throw new ApiError('plantInvalid')
+  if (typeof body.id === 'number') body.id = exactId(body.id, text)
   return body
 }
 

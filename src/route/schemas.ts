@@ -1,4 +1,5 @@
 import { Kind, Type, TypeRegistry, type Static } from '@sinclair/typebox'
+import { errorCodes, type ErrorName } from './errors.js'
 
 // JSON Schema has no keyword for an exact 64-bit integer, nor for well-formed Unicode. Both are custom TypeBox kinds,
 // which compile into the validator and appear in OpenAPI as their types on the wire.
@@ -17,13 +18,15 @@ const plantFields = {
 }
 
 /** A plant as the service returns it. */
-export const PlantSchema = Type.Object(plantFields, { title: 'Plant', description: 'The plant, which is stored durably' })
+export const PlantSchema = Type.Object(plantFields, {
+  title: 'Plant', description: 'The plant, which is stored durably, now or by an earlier request'
+})
 
 /** A plant as a client sends it. Fields that the schema does not name are ignored. */
 export const NewPlantSchema = Type.Object({
   id: int64('Identification number of the plant, exact over all of int64', 1),
   ...plantFields
-}, { title: 'NewPlant', description: 'The plant to create' })
+}, { title: 'NewPlant', description: 'The plant to create. Fields that are not named here are ignored.' })
 
 /** The body of any non-2xx response. */
 export const ErrorSchema = Type.Object({
@@ -31,23 +34,77 @@ export const ErrorSchema = Type.Object({
   message: Type.String({ description: 'Error message text', examples: ['name must be a string of well-formed Unicode'] })
 }, { title: 'Error', description: 'What is wrong, and what to do next' })
 
-/** A NewPlant, parsed: `id` is an integer on the wire and a bigint here. */
-export type NewPlantWire = Static<typeof NewPlantSchema>
+/** What a client sends; `NewPlant` in `plant-store.ts` is the same, for a store. */
 export type PlantWire = Static<typeof PlantSchema>
 export type ErrorWire = Static<typeof ErrorSchema>
 
-/** The schemas of `POST /plants`, for the compiled validator and serializers and for OpenAPI. */
+const header = (description: string, schema: object) => ({ description, required: true, schema })
+
+const requestId = header('The id of the request in the log of the service', { type: 'string', examples: ['k3jd8s1q-2f'] })
+
+/** The headers of an error response, in addition to `X-Request-Id`, by status. */
+const headers: Readonly<Record<number, object>> = {
+  401: { 'WWW-Authenticate': header('The challenge of RFC 6750, section 3', { type: 'string', examples: ['Bearer realm="plant-store"'] }) },
+  405: { Allow: header('The methods that the path accepts', { type: 'string', examples: ['POST'] }) },
+  503: { 'Retry-After': header('Seconds until a retry', { type: 'integer', examples: [1] }) }
+}
+
+/** The responses that some rows of the table of errors describe, by status: as Fastify's `schema.response` takes them. */
+export function errorResponses (...names: ErrorName[]) {
+  const statuses = new Set(names.map(name => errorCodes[name][0]))
+  return Object.fromEntries(Array.from(statuses, status => {
+    const errors = names.filter(name => errorCodes[name][0] === status).map(name => {
+      const [, error, message] = errorCodes[name]
+      return { name, error, message }
+    })
+    return [status, {
+      description: errors.map(({ error, message }) => `${error}: ${message}`).join('\n\n'),
+      headers: { ...headers[status], 'X-Request-Id': requestId },
+      content: {
+        'application/json': {
+          schema: ErrorSchema,
+          examples: Object.fromEntries(errors.map(({ name, ...value }) => [name, { value }]))
+        }
+      }
+    }]
+  }))
+}
+
+/** The schemas of `POST <prefix>/plants`, which Fastify compiles. */
 export const createPlantSchema = {
   summary: 'Creates a new plant in the store',
+  description: 'The response is sent when the plant is stored durably. Retrying the same plant is always safe.',
+  tags: ['plants'],
   body: NewPlantSchema,
   response: {
     200: PlantSchema,
-    400: ErrorSchema,
-    401: ErrorSchema,
-    413: ErrorSchema,
-    415: ErrorSchema,
-    500: ErrorSchema,
-    503: ErrorSchema,
-    504: ErrorSchema
+    ...errorResponses(
+      'requestMalformed', 'bodyMissing', 'bodyNotJson', 'plantInvalid', 'idTaken', 'credentialsMissing', 'tokenUnknown',
+      'bodyTooLarge', 'mediaTypeUnsupported', 'internal', 'notStored', 'outcomeUnknown'
+    )
   }
+}
+
+interface OpenApiDocument {
+  components: { securitySchemes?: Record<string, { type?: string, scheme?: string }> }
+  paths: Record<string, { post?: { operationId?: string } }>
+}
+
+/**
+ * The route's `config.swaggerTransform`: adds what depends on the document of `@fastify/swagger`, which fails if an
+ * operation names a security scheme that it does not declare, and in which an `operationId` must be unique.
+ */
+export function documentOperation (
+  { schema, url, openapiObject: document }: { schema: object, url: string, openapiObject?: OpenApiDocument }
+) {
+  if (document === undefined) return { schema, url }
+  const { components, paths } = document
+  const known = Object.entries(components.securitySchemes ?? {}).find(([, { type, scheme }]) => type === 'http' && scheme === 'bearer')
+  if (known === undefined) {
+    const bearer = { type: 'http', scheme: 'bearer', description: 'An access token, as in RFC 6750' }
+    components.securitySchemes = { ...components.securitySchemes, bearer }
+  }
+  const isTaken = Object.values(paths).some(({ post }) => post?.operationId === 'createPlant')
+  const operationId = isTaken ? `createPlant${url.replace(/\W+/g, '_')}` : 'createPlant'
+  return { schema: { operationId, ...schema, security: [{ [known?.[0] ?? 'bearer']: [] }] }, url }
 }

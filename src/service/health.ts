@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import { messageOf } from '../error-message.js'
-import { ApiError } from '../route/errors.js'
-import { writeError } from '../route/error-handler.js'
+import { ApiError, errorHeaders } from '../route/errors.js'
 import type { PlantStore } from '../plant-store.js'
 
 const READY_TIMEOUT_MS = 3_000
@@ -76,7 +75,8 @@ export async function healthRoutes (app: FastifyInstance, { health }: { health: 
   app.get('/health/ready', async (request, reply) => {
     const fault = await health.fault()
     if (fault === undefined) return { status: 'ok' }
-    writeError(new ApiError('notStored', `Not ready: ${fault}`), request, reply)
-    return reply
+    const error = new ApiError('notStored', `Not ready: ${fault}`)
+    reply.code(error.statusCode).headers(errorHeaders(error, request.id))
+    return { error: error.error, message: error.message }
   })
 }

@@ -1,9 +1,6 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createPlantHandler } from '../../src/route/create-plant.js'
-import { CreateQueue } from '../../src/route/pending-limits.js'
+import { plantCreator } from '../../src/route/create-plant.js'
+import { PendingLimits } from '../../src/route/pending-limits.js'
 import { ApiError } from '../../src/route/errors.js'
-import { bodyBytes } from '../../src/route/plant-request.js'
-import { validateBody } from '../../src/route/compilers.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'
 import { PlantNotStored } from '../../src/plant-store.js'
@@ -60,10 +57,10 @@ export async function play (story: Story, log?: (line: string) => void): Promise
       ? new MongoWriter(simulated.collection, story.ownClient ? simulated.client : undefined, clock)
       : new SqliteClient('simulated.db', clock, simulated.startThread)
     const store = new BatchedPlantStore(writer, clock, random.next)
-    const queue = new CreateQueue({ queueLimit, queueBytes: 1_000_000 })
-    return { store, queue, handler: createPlantHandler(store, queue, storeTimeout, clock) }
+    const queue = new PendingLimits({ queueLimit, queueBytes: 1_000_000 })
+    return { store, queue, createPlant: plantCreator(store, queue, storeTimeout, clock) }
   }
-  let { store, queue, handler } = open()
+  let { store, queue, createPlant } = open()
 
   function contradict (what: string): void {
     say?.(`CONTRADICTION: ${what}`)
@@ -75,11 +72,8 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     requests.push(request)
     say?.(`create ${id} ${text}`)
     unanswered++
-    const reply = { request: { raw: {} }, serializer: () => reply, header: () => reply }
-    const message = { body: { id: BigInt(id), ...fieldsOf(text) }, [bodyBytes]: 100 } as unknown as FastifyRequest
-    validateBody(message, reply as unknown as FastifyReply, () => {})
     const answer = (payload: unknown): void => { respond(request, payload) }
-    handler(message, reply as unknown as FastifyReply).then(answer, answer)
+    createPlant({ id: BigInt(id), ...fieldsOf(text) }, 100).then(answer, answer)
   }
 
   function respond (request: Request, payload: unknown): void {
@@ -185,7 +179,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   if (contradiction !== undefined) return contradiction
 
   // After recovery, the same plants are sent again.
-  if (isClosed) ({ store, queue, handler } = open())
+  if (isClosed) ({ store, queue, createPlant } = open())
   isClosing = false
   isClosed = false
   for (const { id, text } of [...requests]) create(id, text, true)

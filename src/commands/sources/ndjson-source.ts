@@ -2,7 +2,8 @@ import { open, stat } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { parseBody } from '../../route/parse-body.js'
 import { ApiError } from '../../route/errors.js'
-import { validatePlant } from '../../route/compilers.js'
+import { validatorCompiler } from '../../route/compilers.js'
+import { NewPlantSchema } from '../../route/schemas.js'
 import type { NewPlant } from '../../plant-store.js'
 import { unreadable, type Entry, type PlantSource } from './plant-source.js'
 
@@ -82,6 +83,8 @@ export async function * linesOf (chunks: AsyncIterable<Buffer>, limit: number): 
   // The last line, if it has no trailing newline.
   if (length > 0) yield [take()]
 }
+
+const validatePlant = validatorCompiler({ schema: NewPlantSchema, method: 'POST', url: '/plants', httpPart: 'body' })
 
 /** Parses a line as `POST /plants` parses its body; returns the plant, or why it is not a plant. */
 function plantOf (line: Buffer): NewPlant | string {

@@ -1,8 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
-import { ApiError, type ErrorName } from '../../route/errors.js'
-import { errorHeaders } from '../../route/error-handler.js'
+import { ApiError, errorHeaders, type ErrorName } from '../../route/errors.js'
 
 /** The last response of each open connection, which may have been sent; undefined before the first. */
 export type LastResponses = Map<Socket, ServerResponse | undefined>
@@ -66,5 +65,5 @@ export function refuseMalformedHttp (
 
 function responseOf (error: ApiError, id: string) {
   const body = JSON.stringify({ error: error.error, message: error.message })
-  return { body, headers: { ...errorHeaders(error, id), 'content-length': Buffer.byteLength(body), connection: 'close' } }
+  return { body, headers: { 'content-type': 'application/json; charset=utf-8', ...errorHeaders(error, id), 'content-length': Buffer.byteLength(body), connection: 'close' } }
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../route/errors.js'
-import { repeatedHeader } from '../../route/repeated-header.js'
+import { repeatedHeader } from '../../route/authentication.js'
 import type { Health } from '../health.js'
 
 /** Refuses malformed requests, unknown paths, and create requests while the event loop lags, before any other work. */
