@@ -7,8 +7,9 @@ import { bodyReader } from './route/body-reader.js'
 import { serializerCompiler, validatorCompiler } from './route/compilers.js'
 import { plantCreator } from './route/create-plant.js'
 import { ApiError, errorHandler } from './route/errors.js'
+import { describeOperation } from './route/openapi.js'
 import { BODY_BYTES, PendingLimits } from './route/pending-limits.js'
-import { createPlantSchema, documentOperation } from './route/schemas.js'
+import { createPlantSchema } from './route/schemas.js'
 
 /**
  * The plant store as a Fastify plugin: adds the route `POST <prefix>/plants`, in a scope of its own.
@@ -27,7 +28,7 @@ import { createPlantSchema, documentOperation } from './route/schemas.js'
  * @throws {StoreUnusable} if the store can never be opened
  */
 const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options) => {
-  const { store, tokens, bodyLimit, storeTimeout, ...bounds } = checkOptions(options)
+  const { store, tokens, storeTimeout, ...bounds } = checkOptions(options)
   const limits = new PendingLimits(bounds)
   channels.queue.publish(limits)
   const createPlant = plantCreator(store, limits, storeTimeout)
@@ -35,8 +36,12 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
 
   app.decorateRequest(BODY_BYTES, 0)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', bodyReader(bodyLimit, limits))
-  app.addContentTypeParser('*', (_request, _payload, done) => { done(new ApiError('mediaTypeUnsupported')) })
+  app.addContentTypeParser('application/json', bodyReader(limits))
+  app.addContentTypeParser('*', (_request, payload, done) => {
+    // Read, since a stream that a preParsing hook of the host pipes would hold up a client that is still sending.
+    payload.on('error', () => {}).resume()
+    done(new ApiError('mediaTypeUnsupported'))
+  })
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(errorHandler(app.errorHandler))
@@ -45,7 +50,7 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
 
   // A copy, since onRoute hooks of the host may change it.
   const schema = { ...createPlantSchema }
-  app.post('/plants', { schema, config: { swaggerTransform: documentOperation } }, async request => {
+  app.post('/plants', { schema, config: { swaggerTransform: describeOperation } }, async request => {
     const { name, tag } = request.body
     await createPlant(request.body, request.getDecorator<number>(BODY_BYTES))
     return tag === undefined ? { name } : { name, tag }

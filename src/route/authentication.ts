@@ -1,6 +1,6 @@
 import bearerAuth, { type verifyBearerAuthFactory } from '@fastify/bearer-auth'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
-import { b64token, BearerTokens } from './bearer-tokens.js'
+import type { BearerTokens } from './bearer-tokens.js'
 import { ApiError } from './errors.js'
 
 /**
@@ -8,6 +8,8 @@ import { ApiError } from './errors.js'
  * called only for well-formed tokens (`b64token` of RFC 6750).
  */
 export type Tokens = Iterable<string> | ((token: string, request: FastifyRequest) => boolean | Promise<boolean>)
+
+const credentials = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 
 /** Makes the `onRequest` hook, which refuses a request without an accepted bearer token before its body is read. */
 export async function bearerAuthentication (
@@ -20,7 +22,11 @@ export async function bearerAuthentication (
   const verify = app.getDecorator<verifyBearerAuthFactory>('verifyBearerAuthFactory')({
     addHook: false,
     keys: [],
-    auth: (token, request) => b64token.test(token) && decide(token, request),
+    // The library trims characters from a token that RFC 9110 does not.
+    auth: (_trimmed, request) => {
+      const [, token] = credentials.exec(request.headers.authorization ?? '') ?? []
+      return token !== undefined && decide(token, request)
+    },
     // RFC 9110, section 11.1: the scheme is case-insensitive. In RFC 6750's mode it is compared exactly.
     specCompliance: 'rfc6749',
     // Nothing is logged: a refusal is not an error.
@@ -46,8 +52,7 @@ function refusal (error: Error & { code?: string }, authorization: string): ApiE
   if (error.code?.startsWith('FST_BEARER_AUTH_') !== true) {
     return new ApiError('internal', 'The access token could not be checked; this request did not store the plant', error)
   }
-  const [, token = ''] = /^Bearer +(.*?) *$/i.exec(authorization) ?? []
-  return new ApiError(b64token.test(token) ? 'tokenUnknown' : 'credentialsMissing')
+  return new ApiError(credentials.test(authorization) ? 'tokenUnknown' : 'credentialsMissing')
 }
 
 const uniqueHeaders: readonly string[] = ['host', 'content-type', 'authorization']

@@ -30,7 +30,9 @@ export class BearerTokens implements Iterable<string> {
     for (let i = 0; i < this.#presented.length; i++) this.#presented[i] = token.charCodeAt(i)
     // Equal bytes are not enough: a NUL is a zero too, and of a character above 255 only the low byte is compared.
     let isAccepted = false
-    for (const [known, padded] of this.#accepted) if (timingSafeEqual(padded, this.#presented) && known === token) isAccepted = true
+    for (const [known, padded] of this.#accepted) {
+      if (timingSafeEqual(padded, this.#presented) && known === token) isAccepted = true
+    }
     return isAccepted
   }
 

@@ -2,23 +2,19 @@ import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from './errors.js'
 import { parseBody } from './parse-body.js'
-import { BODY_BYTES, type PendingLimits } from './pending-limits.js'
+import { BODY_BYTES, CHUNK_BYTES, type PendingLimits } from './pending-limits.js'
 
-/** What each further chunk takes in addition to its bytes. */
-const CHUNK_BYTES = 512
+type Done = (error: Error | null, body?: unknown) => void
 
 /**
- * Makes the content type parser, which reads a JSON body of at most `bodyLimit` bytes. Unlike Fastify's own reading
- * (`parseAs`), it counts the bytes of all bodies as they arrive.
+ * Makes the content type parser, which reads a JSON body. Unlike Fastify's own reading (`parseAs`), it counts the bytes
+ * of all bodies as they arrive.
  */
-export function bodyReader (bodyLimit: number, limits: PendingLimits) {
-  const refusal = (size: number, more: number): ApiError | undefined =>
-    size > bodyLimit ? new ApiError('bodyTooLarge') : limits.exceededBy(more)
-
-  return (request: FastifyRequest, payload: Readable, done: (error: Error | null, body?: unknown) => void): void => {
-    const { raw, headers } = request
-    // A stream that a preParsing hook of the host returns may have another length.
-    const announced = payload === raw ? Number(headers['content-length']) || 0 : 0
+export function bodyReader (limits: PendingLimits) {
+  return function readBody (request: FastifyRequest, payload: Readable, done: Done): void {
+    // Otherwise it is a stream that a preParsing hook of the host returned, decoded and of another length.
+    const isRaw = payload === request.raw
+    const announced = isRaw ? Number(request.headers['content-length']) || 0 : 0
     const chunks: Buffer[] = []
     let [received, held, hasEnded] = [0, 0, false]
 
@@ -28,26 +24,26 @@ export function bodyReader (bodyLimit: number, limits: PendingLimits) {
       held = chunks.length = 0
     }
     function end (error: Error | null, body?: unknown): void {
+      if (hasEnded) return
       release()
       done(error, body)
     }
 
     payload.on('data', (data: Buffer | string) => {
-      if (hasEnded) return // The rest of a refused body is discarded.
+      // The rest of a refused body is discarded.
+      if (hasEnded) return
       const chunk = typeof data === 'string' ? Buffer.from(data) : data
       received += chunk.length
       const isFirst = chunks.push(chunk) === 1
       // A body in one chunk is parsed in this turn of the event loop, so it is not counted.
       if (isFirst && received === announced) return
       const size = isFirst ? chunk.length : chunk.length + CHUNK_BYTES
-      const error = refusal(received, size)
+      const error = limits.exceededBy(size, received)
       if (error !== undefined) return end(error)
       limits.bytes += size
       held += size
-      // Before the end of its body, a request closes only if the client disconnects.
-      if (isFirst) raw.once('close', release)
+      if (isFirst) request.raw.once('close', () => { if (!request.raw.readableEnded) release() }) // The client left.
     }).on('end', () => {
-      if (hasEnded) return
       request.setDecorator(BODY_BYTES, received)
       try {
         end(null, parseBody(chunks.length === 1 ? chunks[0] as Buffer : Buffer.concat(chunks)))
@@ -55,9 +51,9 @@ export function bodyReader (bodyLimit: number, limits: PendingLimits) {
         end(error as Error)
       }
     })
-    // As in Fastify, which keeps a status of the stream's own. A request itself closes without an error.
-    if (payload !== raw) payload.on('error', fault => { if (!hasEnded) end(Object.assign(fault, { statusCode: Math.max(Object(fault).statusCode ?? 0, 400) })) })
-    const error = headers['content-encoding'] === undefined ? refusal(announced, announced) : new ApiError('mediaTypeUnsupported')
+    if (!isRaw) payload.on('error', fault => { end(Object.assign(fault, { statusCode: Object(fault).statusCode ?? 400 })) }).resume()
+    const isEncoded = isRaw && request.headers['content-encoding'] !== undefined
+    const error = isEncoded ? new ApiError('mediaTypeUnsupported') : limits.exceededBy(announced)
     if (error !== undefined) end(error)
   }
 }

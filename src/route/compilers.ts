@@ -58,7 +58,7 @@ export function serializerCompiler (route: FastifyRouteSchemaDef<TObject>) {
   return (payload: unknown): string => {
     if (shape.Check(payload)) return serialize(payload)
     if (!(payload instanceof Error)) return JSON.stringify(payload)
-    const { statusCode, code, error, message } = payload as Error & { statusCode?: unknown, code?: unknown, error?: unknown }
+    const { message, statusCode, code, error }: Error & Record<'statusCode' | 'code' | 'error', unknown> = Object(payload)
     return JSON.stringify({ statusCode, code, error, message })
   }
 }

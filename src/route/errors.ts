@@ -64,7 +64,7 @@ export function errorHandler (parent: ErrorHandler): ErrorHandler {
     if (!(own instanceof ApiError)) throw error
     // Fastify closes the connection when a parser fails, and so resets a client that is still sending. Node discards
     // what is not read. A server that is closing has set the header on the raw response.
-    if (!reply.raw.hasHeader('connection')) reply.removeHeader('connection')
+    if (reply.hasHeader('connection') && !reply.raw.hasHeader('connection')) reply.removeHeader('connection')
     sendError(own, request, reply)
   }
 }
@@ -83,17 +83,20 @@ export function sendError (error: ApiError, request: FastifyRequest, reply: Fast
 const RETRY_AFTER = '1'
 
 /** The headers of every non-2xx response. */
-export function errorHeaders ({ kind }: ApiError, requestId: string, authorization?: string): Record<string, string> {
+export function errorHeaders ({ kind }: ApiError, requestId: string, authorization = ''): Record<string, string> {
   return {
     'x-request-id': requestId,
     ...(kind === 'notStored' && { 'retry-after': RETRY_AFTER }),
-    ...(kind === 'credentialsMissing' && { 'www-authenticate': challenge(authorization && 'the credentials are malformed') }),
-    ...(kind === 'tokenUnknown' && { 'www-authenticate': challenge('the token is not accepted') })
+    ...(kind === 'tokenUnknown' && { 'www-authenticate': challenge('the token is not accepted') }),
+    ...(kind === 'credentialsMissing' && {
+      'www-authenticate': /^Bearer(?: |$)/i.test(authorization) ? challenge('the token is malformed') : CHALLENGE
+    })
   }
 }
 
-/** The challenge of RFC 6750, section 3. Without credentials it names no error. */
-function challenge (description?: string): string {
-  const error = description === undefined ? '' : `, error="invalid_token", error_description="${description}"`
-  return `Bearer realm="plant-store"${error}`
+const CHALLENGE = 'Bearer realm="plant-store"'
+
+/** The challenge of RFC 6750, section 3, which names an error only if there are bearer credentials. */
+function challenge (description: string): string {
+  return `${CHALLENGE}, error="invalid_token", error_description="${description}"`
 }

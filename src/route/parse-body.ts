@@ -7,8 +7,8 @@ import { ApiError } from './errors.js'
  * Parses a JSON body (RFC 8259) without losing anything. Bytes that are not UTF-8 are refused, not replaced; poisoned
  * keys (`__proto__`, `constructor.prototype`) are refused; an integer `id` becomes a bigint, exact to the last digit.
  * An `id` that is not an integer is left unchanged, for the validator to refuse.
- * @throws {ApiError} `bodyMissing`, `bodyNotJson`, or `plantInvalid` for `null`, which Fastify gives a validator if there
- *   is no body
+ * @throws {ApiError} `bodyMissing`, `bodyNotJson`, or `plantInvalid` for `null`, which Fastify gives a validator if
+ *   there is no body
  */
 export function parseBody (bytes: Buffer): unknown {
   if (bytes.length === 0) throw new ApiError('bodyMissing')

@@ -38,18 +38,15 @@ export const ErrorSchema = Type.Object({
 export type PlantWire = Static<typeof PlantSchema>
 export type ErrorWire = Static<typeof ErrorSchema>
 
-const header = (description: string, schema: object) => ({ description, required: true, schema })
-
-const requestId = header('The id of the request in the log of the service', { type: 'string', examples: ['k3jd8s1q-2f'] })
-
 /** The headers of an error response, in addition to `X-Request-Id`, by status. */
-const headers: Readonly<Record<number, object>> = {
-  401: { 'WWW-Authenticate': header('The challenge of RFC 6750, section 3', { type: 'string', examples: ['Bearer realm="plant-store"'] }) },
-  405: { Allow: header('The methods that the path accepts', { type: 'string', examples: ['POST'] }) },
-  503: { 'Retry-After': header('Seconds until a retry', { type: 'integer', examples: [1] }) }
+const headers: Readonly<Record<number, Record<string, object>>> = {
+  401: { 'WWW-Authenticate': { description: 'The challenge of RFC 6750, section 3', type: 'string', examples: ['Bearer realm="plant-store"'] } },
+  405: { Allow: { description: 'The methods that the path accepts', type: 'string', examples: ['POST'] } },
+  503: { 'Retry-After': { description: 'Seconds until a retry', type: 'integer', examples: [1] } }
 }
+const requestId = { description: 'The id of the request in the log of the service', type: 'string', examples: ['k3jd8s1q-2f'] }
 
-/** The responses that some rows of the table of errors describe, by status: as Fastify's `schema.response` takes them. */
+/** The responses that some rows of the table of errors describe, by status, for Fastify's `schema.response`. */
 export function errorResponses (...names: ErrorName[]) {
   const statuses = new Set(names.map(name => errorCodes[name][0]))
   return Object.fromEntries(Array.from(statuses, status => {
@@ -83,28 +80,4 @@ export const createPlantSchema = {
       'bodyTooLarge', 'mediaTypeUnsupported', 'internal', 'notStored', 'outcomeUnknown'
     )
   }
-}
-
-interface OpenApiDocument {
-  components: { securitySchemes?: Record<string, { type?: string, scheme?: string }> }
-  paths: Record<string, { post?: { operationId?: string } }>
-}
-
-/**
- * The route's `config.swaggerTransform`: adds what depends on the document of `@fastify/swagger`, which fails if an
- * operation names a security scheme that it does not declare, and in which an `operationId` must be unique.
- */
-export function documentOperation (
-  { schema, url, openapiObject: document }: { schema: object, url: string, openapiObject?: OpenApiDocument }
-) {
-  if (document === undefined) return { schema, url }
-  const { components, paths } = document
-  const known = Object.entries(components.securitySchemes ?? {}).find(([, { type, scheme }]) => type === 'http' && scheme === 'bearer')
-  if (known === undefined) {
-    const bearer = { type: 'http', scheme: 'bearer', description: 'An access token, as in RFC 6750' }
-    components.securitySchemes = { ...components.securitySchemes, bearer }
-  }
-  const isTaken = Object.values(paths).some(({ post }) => post?.operationId === 'createPlant')
-  const operationId = isTaken ? `createPlant${url.replace(/\W+/g, '_')}` : 'createPlant'
-  return { schema: { operationId, ...schema, security: [{ [known?.[0] ?? 'bearer']: [] }] }, url }
 }

@@ -1,12 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { Socket } from 'node:net'
 import { join } from 'node:path'
 import bearerAuth from '@fastify/bearer-auth'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import swagger from '@fastify/swagger'
 import t, { type Test } from 'tap'
 import plantStore, { errorCodes, memoryPlantStore, PlantNotStored, PlantOutcomeUnknown, sqlitePlantStore, StoreUnusable, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
+import { checkOptions, limits } from '../../src/options.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
 import { answersError, answersPlant, create, HEAD, TOKEN } from '../support/http/service.js'
@@ -53,23 +52,6 @@ t.test('responses on a connection with create requests are whole, in any number 
   }
   connection.write(...post('{"id":7,"name":"a"}'), '').write(...post('{"id":8,"name":"b"}'))
   t.strictSame([(await connection.answer()).body, (await connection.answer()).body], ['{"name":"a"}', '{"name":"b"}'], 'pipelined')
-})
-
-t.test('a socket that a library of the host has instrumented stays so', async t => {
-  const app = hostWithPieces(t)
-  let writes = 0
-  app.server.on('connection', (socket: Socket) => {
-    socket._writev = (chunks, done) => {
-      writes++
-      Socket.prototype._writev?.call(socket, chunks, done)
-    }
-  })
-  await app.register(plantStore, { store: memoryPlantStore(), tokens })
-  const connection = await RawConnection.open(t, await listen(app))
-  t.equal((await connection.write(...post('{"id":1,"name":"Ficus"}')).answer()).status, 200)
-  writes = 0
-  t.equal((await connection.write('GET /pieces HTTP/1.1', 'Host: a', '', '').answer()).body, 'ääöabc')
-  t.equal(writes, 1)
 })
 
 t.test('an injected body is read whole, even if its Content-Length is wrong', async t => {
@@ -131,16 +113,15 @@ t.test('two registrations coexist, each with its own store, tokens and limits', 
   t.strictSame([[...first.plants.keys()], [...second.plants.keys()]], [[1n], [2n]])
 })
 
-t.test('a host\'s own use of @fastify/bearer-auth is not affected, even in the scope of the plugin', async t => {
-  const inTheSameScope = Object.assign(plantStore.bind(undefined), { [Symbol.for('skip-override')]: true })
-  for (const [addHook, plugin] of [[false, plantStore], [false, inTheSameScope], [undefined, plantStore]] as const) {
+t.test('a host\'s own use of @fastify/bearer-auth is not affected', async t => {
+  for (const addHook of [false, undefined]) {
     const app = host(t)
     await app.register(async scope => {
       await scope.register(bearerAuth, { keys: ['the-token-of-the-host'], addHook })
       scope.get('/own', { ...(scope.verifyBearerAuth && { onRequest: scope.verifyBearerAuth }) }, async () => 'own')
-      if (addHook === false) await scope.register(plugin, { store: memoryPlantStore(), tokens })
+      if (addHook === false) await scope.register(plantStore, { store: memoryPlantStore(), tokens })
     })
-    if (addHook !== false) await app.register(plugin, { store: memoryPlantStore(), tokens })
+    if (addHook !== false) await app.register(plantStore, { store: memoryPlantStore(), tokens })
     await keepsTheContract(t, app)
     t.equal((await app.inject({ url: '/own', headers: { authorization: 'Bearer the-token-of-the-host' } })).body, 'own')
     t.equal((await app.inject({ url: '/own', headers: { authorization: `Bearer ${TOKEN}` } })).statusCode, 401)
@@ -254,30 +235,6 @@ t.test('invalid options reject the registration with a message that says what is
   await t.rejects(Promise.resolve(host(t).register(plantStore, { tokens, store: { ...failing(), open: async () => { throw new StoreUnusable('another program\'s') } } })), StoreUnusable)
 })
 
-t.test('the host\'s @fastify/swagger describes the route with its prefix and the host\'s own security', async t => {
-  const app = host(t)
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      components: { securitySchemes: { accounts: { type: 'http', scheme: 'bearer' } } },
-      security: [{ accounts: [] }]
-    }
-  })
-  await app.register(plantStore, { prefix: '/a', store: memoryPlantStore(), tokens })
-  await app.register(plantStore, { prefix: '/b', store: memoryPlantStore(), tokens })
-  await app.ready()
-  const description = JSON.parse(JSON.stringify(app.swagger()))
-  t.strictSame(Object.keys(description.paths), ['/a/plants', '/b/plants'])
-  const { post } = description.paths['/b/plants']
-  t.equal(post.summary, 'Creates a new plant in the store')
-  t.strictSame(post.requestBody.content['application/json'].schema.required, ['id', 'name'])
-  t.match(post.requestBody.content['application/json'].schema.properties.id, { type: 'integer', format: 'int64' })
-  t.strictSame(Object.keys(post.responses), ['200', '400', '401', '413', '415', '500', '503', '504'], 'the statuses that the plugin itself sends')
-  t.notOk('operationId' in post, 'an id would not be unique')
-  t.notOk('security' in post, 'it has no security scheme of its own')
-  await keepsTheContract(t, app, '/b/plants')
-})
-
 t.test('the diagnostics channels report each create request and its outcome', async t => {
   const starts: unknown[] = []
   const ends: unknown[] = []
@@ -320,6 +277,53 @@ t.test('the exported error codes are unique', async t => {
   const numbers = Object.values(errorCodes).map(([, error]) => error)
   t.equal(new Set(numbers).size, numbers.length)
   for (const [status, error] of Object.values(errorCodes)) t.equal(Math.floor(error / 100), status)
+})
+
+const store = memoryPlantStore()
+const check = (options: object) => checkOptions({ store, tokens, ...options } as PlantStoreOptions)
+
+t.test('an omitted option has its default', async t => {
+  const { bodyLimit, storeTimeout, queueLimit, store: kept } = check({})
+  t.strictSame([bodyLimit, storeTimeout, queueLimit], [1_048_576, 10_000, 10_000])
+  t.equal(kept, store)
+  t.equal(check({ bodyLimit: undefined }).bodyLimit, 1_048_576)
+})
+
+t.test('the minimum and the maximum of each limit are accepted', async t => {
+  for (const [name, { minimum, maximum }] of Object.entries(limits)) {
+    for (const value of [minimum, maximum]) t.equal(check({ [name]: value })[name as keyof typeof limits], value, `${name} ${value}`)
+  }
+})
+
+t.test('an invalid limit throws with the name of the option and its range', async t => {
+  for (const [name, { minimum, maximum }] of Object.entries(limits)) {
+    for (const value of [minimum - 1, maximum + 1, 1.5, NaN, Infinity, '10', true, 10n]) {
+      t.throws(() => check({ [name]: value }),
+        new TypeError(`plant-store: the option ${name} must be an integer from ${minimum} to ${maximum}`), `${name} ${value}`)
+    }
+  }
+})
+
+t.test('a store that cannot create is refused', async t => {
+  for (const wrong of [undefined, null, {}, 'plants.db', { create: true }]) {
+    t.throws(() => check({ store: wrong }), { name: 'TypeError', message: /^plant-store: the option store must be a PlantStore, for example sqlitePlantStore/ })
+  }
+})
+
+t.test('tokens may be any iterable, or a function', async t => {
+  for (const list of [tokens, new Set(tokens), tokens.values()]) {
+    t.strictSame([...check({ tokens: list }).tokens as Iterable<string>], tokens)
+  }
+  const decide = () => true
+  t.equal(check({ tokens: decide }).tokens, decide)
+})
+
+t.test('invalid tokens are refused, and no message contains one', async t => {
+  const message = /^plant-store: the option tokens must be a list of access tokens or a function \(token, request\) => boolean: /
+  for (const wrong of [undefined, null, 12, {}, [], 'one-secret-string', ['not a secret'], [12]]) {
+    t.throws(() => check({ tokens: wrong }), { name: 'TypeError', message }, JSON.stringify(wrong))
+    t.throws(() => check({ tokens: wrong }), { message: /^((?!secret).)*$/ }, JSON.stringify(wrong))
+  }
 })
 
 /** A host with a route whose response is written in many pieces, together "ääöabc". */

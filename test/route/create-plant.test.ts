@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { answersError, answersPlant, buildService } from '../support/http/service.js'
+import { channels, type CreateMessage } from '../../src/diagnostics.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type PlantStore } from '../../src/plant-store.js'
+import { answersError, answersPlant, buildService, TOKEN } from '../support/http/service.js'
 import { onBothStores, type NewPlace } from '../support/stores/places.js'
 
 await onBothStores(t, (t: Test, newPlace: NewPlace) => {
@@ -64,3 +67,126 @@ await onBothStores(t, (t: Test, newPlace: NewPlace) => {
 function escaped (value: unknown): string {
   return JSON.stringify(value).replace(/[^ -~]/gu, character => `\\u{${(character.codePointAt(0) as number).toString(16)}}`)
 }
+
+const PLANT = { id: 1, name: 'a name that no log may contain', tag: 'a tag that no log may contain' }
+
+/** A store whose requests stay pending until the test settles them. */
+function waitingStore () {
+  const waiting: { resolve: (outcome: CreateOutcome) => void, reject: (reason: unknown) => void }[] = []
+  const store: PlantStore = { create: () => new Promise((resolve, reject) => { waiting.push({ resolve, reject }) }) }
+  return { store, waiting }
+}
+
+function checkLog (t: Test, log: string[], level: number, statusCode: number, message: string): void {
+  t.equal(log.length, 1)
+  const line = JSON.parse(log[0] as string)
+  t.match(line, { level, statusCode, reqId: String, err: { message } })
+  t.notMatch(log[0], /no log may contain/)
+  t.notOk(log.join().includes(TOKEN))
+}
+
+t.test('any other error from a store is 500, 50001, without internal detail, which is logged', async t => {
+  const faults: Record<string, PlantStore['create']> = {
+    'a rejection': async () => { throw new TypeError('secret detail') },
+    'a throw': () => { throw new TypeError('secret detail') },
+    'an error with a status': async () => { throw Object.assign(new Error('secret detail'), { statusCode: 200, code: 'FST_ERR_BAD_URL' }) },
+    'an error with validation': async () => { throw Object.assign(new Error('secret detail'), { validation: [{ instancePath: '/id' }] }) }
+  }
+  for (const [name, create] of Object.entries(faults)) {
+    const service = await buildService(t, { create })
+    const response = await service.create(PLANT)
+    answersError(t, response, 50001, /^The service failed and the plant may have been stored: retrying the same plant is safe$/, name)
+    t.notMatch(response.body, /secret/)
+    t.notOk('retry-after' in response.headers)
+    checkLog(t, service.log, 50, 500, 'secret detail')
+  }
+})
+
+t.test('a store that throws what is not an error, or resolves with what is not an outcome, is also 500, and its outcome is failed', async t => {
+  const outcomes: unknown[] = []
+  const observe = ({ outcome }: CreateMessage): void => { outcomes.push(outcome) }
+  channels.createEnd.subscribe(observe)
+  t.teardown(() => { channels.createEnd.unsubscribe(observe) })
+  for (const value of [undefined, null, 'secret detail', 42, { id: 1 }]) {
+    for (const create of [async () => { throw value }, async () => value as CreateOutcome]) {
+      const response = await (await buildService(t, { create })).create(PLANT)
+      answersError(t, response, 50001, /^The service failed/, String(value))
+      t.notMatch(response.body, /secret/)
+    }
+  }
+  t.strictSame(outcomes, Array(10).fill('failed'))
+})
+
+t.test('PlantNotStored is 503, 50301, with Retry-After; PlantOutcomeUnknown is 504, 50401', async t => {
+  for (const [fault, error, message] of [
+    [new PlantNotStored('secret detail'), 50301, /^This request did not store the plant: retry later$/],
+    [new PlantOutcomeUnknown('secret detail'), 50401, /^The plant may have been stored: retry the same plant, which is always safe$/]
+  ] as const) {
+    const { create, log } = await buildService(t, { create: async () => { throw fault } })
+    const response = await create(PLANT)
+    answersError(t, response, error, message)
+    t.match(response.headers['retry-after'] ?? '', error === 50301 ? /^[1-9]\d*$/ : /^$/)
+    checkLog(t, log, 40, Math.floor(error / 100), 'secret detail')
+  }
+})
+
+t.test('a store that does not respond within STORE_TIMEOUT is 504, 50401, and a later outcome is ignored', async t => {
+  const { store, waiting } = waitingStore()
+  const { create, log } = await buildService(t, store, { STORE_TIMEOUT: 60 })
+  const start = performance.now()
+  const responses = await Promise.all([create(PLANT), create(PLANT), create(PLANT)])
+  const elapsed = performance.now() - start
+  t.ok(elapsed > 55 && elapsed < 5_000, `${elapsed} ms`)
+  for (const response of responses) answersError(t, response, 50401, /^The plant may have been stored/)
+  t.equal(log.length, 3)
+  t.match(JSON.parse(log[0] as string), { err: { message: /did not respond in time/ } })
+
+  waiting[0]?.resolve('stored')
+  waiting[1]?.resolve('taken')
+  waiting[2]?.reject(new Error('too late'))
+  await sleep(5)
+  t.equal(log.length, 3)
+})
+
+t.test('the timer of a create request does not outlive it', async t => {
+  const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+  const { create } = await buildService(t, { create: async ({ id }) => { if (id > 5n) throw new PlantNotStored('full'); return 'stored' } })
+  await create(PLANT)
+  const before = timers()
+  for (let id = 1; id <= 10; id++) await create({ ...PLANT, id })
+  t.ok(timers() <= before)
+})
+
+t.test('a create request beyond QUEUE_LIMIT is 503, 50301, with Retry-After, until there is room again', async t => {
+  const { store, waiting } = waitingStore()
+  const { create, log } = await buildService(t, store, { QUEUE_LIMIT: 2 })
+  const first = create(PLANT)
+  const second = create(PLANT)
+  const refused = await create(PLANT)
+  answersError(t, refused, 50301, /^Too many create requests are pending; this request did not store the plant: retry later$/)
+  t.match(refused.headers['retry-after'], /^[1-9]\d*$/)
+  t.equal(waiting.length, 2, 'it does not reach the store')
+  t.equal(log.length, 1)
+
+  waiting[0]?.resolve('stored')
+  t.equal((await first).statusCode, 200)
+  const third = create(PLANT)
+  while (waiting.length < 3) await sleep(1)
+  waiting[1]?.resolve('taken')
+  waiting[2]?.resolve('same')
+  answersError(t, await second, 40004, /^Another plant has this id/)
+  t.equal((await third).statusCode, 200)
+})
+
+t.test('a request counts as pending until the store settles it, even after its response', async t => {
+  const { store, waiting } = waitingStore()
+  const { create } = await buildService(t, store, { QUEUE_LIMIT: 1, STORE_TIMEOUT: 700 })
+  answersError(t, await create(PLANT), 50401, /^The plant may/)
+  answersError(t, await create(PLANT), 50301, /^Too many create requests/)
+  waiting[0]?.reject(new PlantNotStored('gave up'))
+  await sleep(5)
+  const again = create(PLANT)
+  while (waiting.length < 2) await sleep(1)
+  waiting[1]?.resolve('stored')
+  t.equal((await again).statusCode, 200)
+})

@@ -57,7 +57,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
       ? new MongoWriter(simulated.collection, story.ownClient ? simulated.client : undefined, clock)
       : new SqliteClient('simulated.db', clock, simulated.startThread)
     const store = new BatchedPlantStore(writer, clock, random.next)
-    const queue = new PendingLimits({ queueLimit, queueBytes: 1_000_000 })
+    const queue = new PendingLimits({ bodyLimit: 1_000, queueLimit, queueBytes: 1_000_000 })
     return { store, queue, createPlant: plantCreator(store, queue, storeTimeout, clock) }
   }
   let { store, queue, createPlant } = open()
