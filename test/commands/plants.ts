@@ -31,7 +31,7 @@ export function manyPlants (count: number, from = 0): NewPlant[] {
 
 /** Plants as a source reads them, in pages of a size. */
 export async function * pagesOf (plants: readonly NewPlant[], size = 1): AsyncGenerator<Entry[]> {
-  const entries = plants.map(plant => ({ place: `id ${plant.id}`, plant }))
+  const entries = plants.map(plant => ({ where: `id ${plant.id}`, plant }))
   for (let start = 0; start < entries.length; start += size) yield entries.slice(start, start + size)
 }
 
