@@ -3,11 +3,12 @@ import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ConfigurationError, readStoreLocation, type StoreLocation } from '../config/configuration.js'
 import { databaseFile, describeStore } from '../config/configured-store.js'
-import type { NewPlant } from '../plant-store.js'
 import type { Command } from './command-line.js'
 import { runCopy, type Tally } from './copy.js'
 import { createFile, requireAbsence } from './new-file.js'
 import type { Entry, PlantSource } from './sources/plant-source.js'
+
+const CHUNK_CHARACTERS = 2 ** 16
 
 /** `plant-store export`: writes every plant of the configured store as a line of NDJSON; returns the exit code. */
 export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Command): Promise<number> {
@@ -48,24 +49,23 @@ export async function writeLines (
   pages: AsyncIterable<readonly Entry[]>, output: Writable, tally: Tally, signal: AbortSignal
 ): Promise<void> {
   await pipeline(async function * () {
+    let lines = ''
     for await (const page of pages) {
       // Standard output cannot be destroyed, which would end the pipeline.
       signal.throwIfAborted()
-      let lines = ''
       for (const { where, plant } of page) {
         if (typeof plant === 'string') {
           tally.add('invalid', where, plant)
         } else {
-          lines += formatLine(plant)
+          const { id, ...fields } = plant
+          lines += `{"id":${id},${JSON.stringify(fields).slice(1)}\n`
           tally.copied++
         }
       }
+      if (lines.length < CHUNK_CHARACTERS) continue
       yield lines
+      lines = ''
     }
+    yield lines
   }, output, { signal })
-}
-
-/** Formats a plant as a line of NDJSON: the id exactly, a tag only if there is one. */
-function formatLine ({ id, name, tag }: NewPlant): string {
-  return `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}\n`
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { link, lstat, open, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf } from '../error-message.js'
 import { CopyError } from './sources/plant-source.js'
 
 /**
@@ -20,11 +19,10 @@ export async function createFile (
     await writeFile(partialPath, '', { flag: 'wx', mode })
     await write(partialPath)
     await sync(partialPath, 'r+')
-    await requireAbsence(path)
-    // Unlike a rename, a link does not replace a file that another process has created since. FAT and some network
-    // file systems have no hard links.
-    await link(partialPath, path).catch(error => {
-      return codeOf(error) === 'EEXIST' ? Promise.reject(error) : rename(partialPath, path)
+    // Unlike a rename, a link replaces no file. FAT and some network file systems have no hard links.
+    await link(partialPath, path).catch(async () => {
+      await requireAbsence(path)
+      await rename(partialPath, path)
     })
     await sync(folder, 'r')
   } catch (error) {

@@ -56,11 +56,9 @@ export const partial = (folder: string) => readdirSync(folder).filter(name => na
 /** Every byte of the plants in a database file: id, and name and tag as hexadecimal digits. */
 export function bytesOfPlants (path: string): unknown[] {
   const database = openSqlite(path)
-  try {
-    const rows = database.prepare('SELECT id, typeof(name), hex(name), typeof(tag), hex(tag) FROM plants ORDER BY id')
-    rows.setReadBigInts(true)
-    return rows.all()
-  } finally {
-    database.close()
-  }
+  const select = database.prepare('SELECT id, typeof(name), hex(name), typeof(tag), hex(tag) FROM plants ORDER BY id')
+  select.setReadBigInts(true)
+  const rows = select.all()
+  database.close()
+  return rows
 }

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createWriteStream, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough, type Writable } from 'node:stream'
 import { MongoClient } from 'mongodb'
 import t from 'tap'
 import { Tally } from '../../src/commands/copy.js'
@@ -175,7 +174,7 @@ t.test('an export names a row that is not a valid plant by its id, and writes th
 
 t.test('an export does not replace an existing file', async t => {
   const folder = testFolder(t)
-  fill(folder, manyPlants(3))
+  fill(folder, [])
   const file = join(folder, 'plants.ndjson')
   writeFileSync(file, 'mine')
   const { code, stderr } = await run(['export', file], { DATA_DIR: folder })
@@ -191,9 +190,7 @@ t.test('an export exits without a message if the reader closes the pipe', async 
   fill(folder, manyPlants(20_000))
   const { child, ended } = new Program(['export', '--quiet'], { DATA_DIR: folder })
   child.stdout?.once('data', () => child.stdout?.destroy())
-  const { code, stderr } = await ended
-  t.equal(code, 1)
-  t.equal(stderr, '')
+  t.match(await ended, { code: 1, stderr: /^$/ })
 })
 
 t.test('an export that is interrupted while its reader is slow exits immediately', async t => {
@@ -213,23 +210,16 @@ t.test('an export that is interrupted while its reader is slow exits immediately
 
 t.test('an interrupted export stops at the next page, and leaves no file', async t => {
   const folder = t.testdir()
-  const copied = async (writeTo: (write: (output: Writable) => Promise<void>) => Promise<void>) => {
-    const interruption = new AbortController()
-    const tally = new Tally(() => {})
-    async function * pages () {
-      yield * pagesOf(manyPlants(3))
-      interruption.abort()
-      yield * pagesOf(manyPlants(3))
-    }
-    await t.rejects(writeTo(output => writeLines(pages(), output, tally, interruption.signal)))
-    return tally.copied
+  const interruption = new AbortController()
+  const tally = new Tally(() => {})
+  async function * pages () {
+    yield * pagesOf(manyPlants(3))
+    interruption.abort()
+    yield * pagesOf(manyPlants(3))
   }
-  t.equal(await copied(write => createFile(join(folder, 'plants.ndjson'), path => write(createWriteStream(path)))), 3)
+  await t.rejects(createFile(join(folder, 'plants.ndjson'), path => writeLines(pages(), createWriteStream(path), tally, interruption.signal)))
+  t.equal(tally.copied, 3)
   t.strictSame(readdirSync(folder), [])
-  // Standard output cannot be destroyed.
-  const output = new PassThrough().resume()
-  output.destroy = () => output
-  t.equal(await copied(write => write(output)), 3)
 })
 
 t.test('an export that fails because of the disk leaves no file', withCompiler, async t => {
