@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { ConfigurationError, readStorePlace } from '../config/configuration.js'
+import { ConfigurationError, readStoreLocation } from '../config/configuration.js'
 import { databaseFile, describeStore } from '../config/configured-store.js'
 import { createFile, requireAbsence } from './new-file.js'
 import { showProgress } from './progress.js'
 import { interruption } from './copy.js'
-import { TransferFault } from './sources/plant-source.js'
+import { CopyError } from './sources/plant-source.js'
 import { openPlantsFile } from './sources/sqlite-source.js'
 
 /**
@@ -17,7 +17,7 @@ import { openPlantsFile } from './sources/sqlite-source.js'
 export async function backup (
   env: NodeJS.ProcessEnv, { file, quiet }: { file: string, quiet: boolean }
 ): Promise<number> {
-  const { DATA_DIR, MONGODB_URL } = readStorePlace(env)
+  const { DATA_DIR, MONGODB_URL } = readStoreLocation(env)
   if (MONGODB_URL !== undefined) throw new ConfigurationError('MONGODB_URL is set: back up MongoDB with its own tools, such as mongodump')
   const database = databaseFile(DATA_DIR)
   // Checks that the file is one of this package's.
@@ -47,7 +47,7 @@ async function vacuum (database: string, copy: string, signal: AbortSignal): Pro
   await new Promise<void>((resolve, reject) => {
     execFile(process.execPath, [program, database, copy], { signal, killSignal: 'SIGKILL' }, (error, _stdout, stderr) => {
       if (error === null) resolve()
-      else reject(new TransferFault(signal.aborted ? 'interrupted: nothing is kept' : `the copy failed: ${stderr || error.message}`))
+      else reject(new CopyError(signal.aborted ? 'interrupted: nothing is kept' : `the copy failed: ${stderr || error.message}`))
     })
   })
 }

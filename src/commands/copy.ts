@@ -1,19 +1,14 @@
 import { codeOf } from '../error-message.js'
 import { unwritable } from './new-file.js'
 import { showProgress } from './progress.js'
-import { TransferFault, type PlantSource } from './sources/plant-source.js'
+import { CopyError, type Entry, type PlantSource } from './sources/plant-source.js'
 
 /** Further plants that are not copied are counted, but not named. */
 const MAX_NAMED = 100
 
-export interface Copy {
-  task: 'export' | 'import' | 'migrate'
+export interface CopyTask {
+  name: 'export' | 'import' | 'migrate'
   source: PlantSource
-  /**
-   * Copies the entries of the source, and counts them.
-   * @param signal if aborted, it stops cleanly, with an error: pending plants get their outcomes
-   */
-  copy: (tally: Tally, signal: AbortSignal) => Promise<void>
   /** The source and the target, for people. */
   from: string
   to: string
@@ -24,29 +19,33 @@ export interface Copy {
 /**
  * Runs a copy. Progress and up to 100 plants that are not copied are reported on standard error; the counts on standard
  * output, or for an export, which may write plants there, on standard error.
+ * @param copy copies and counts entries; once the signal is aborted, it ends cleanly, with an error
  * @returns the exit code: 0 if every plant was copied, otherwise 1
  */
-export async function runCopy ({ task, source, copy, from, to, quiet }: Copy): Promise<number> {
-  const isExport = task === 'export'
+export async function runCopy (
+  { name, source, from, to, quiet }: CopyTask,
+  copy: (pages: AsyncIterable<readonly Entry[]>, tally: Tally, signal: AbortSignal) => Promise<void>
+): Promise<number> {
+  const isExport = name === 'export'
   const signal = interruption()
   const started = performance.now()
   const tally = new Tally(line => progress.line(line))
-  const progress = showProgress(process.stderr, task, quiet, () => {
-    const part = Math.min(source.part(tally.done), 1)
-    const perSecond = tally.done * 1_000 / Math.max(performance.now() - started, 1)
-    const percent = Number.isNaN(part) ? '' : `${Math.floor(part * 100)} %, `
-    return `${percent}${tally.done.toLocaleString('en')} plants, ${Math.round(perSecond).toLocaleString('en')} a second`
+  const progress = showProgress(process.stderr, name, quiet, () => {
+    const percent = Math.floor(Math.min(source.part(tally.done), 1) * 100)
+    const perSecond = Math.round(tally.done * 1_000 / Math.max(performance.now() - started, 1))
+    const counts = `${tally.done.toLocaleString('en')} plants, ${perSecond.toLocaleString('en')} a second`
+    return Number.isNaN(percent) ? counts : `${percent} %, ${counts}`
   })
   if (!quiet) progress.line(`from ${from}\nto   ${to}`)
   let fault: string | undefined
   try {
-    await copy(tally, signal)
+    await copy(source.pages(signal), tally, signal)
   } catch (cause) {
     const error = unwritable(to, cause)
     if (signal.aborted) fault = `interrupted: ${isExport ? 'nothing is kept' : 'run it again to continue'}`
     // The reader of the output has closed it, as head does.
     else if (isExport && codeOf(cause) === 'EPIPE') return 1
-    else if (error instanceof TransferFault) fault = error.message
+    else if (error instanceof CopyError) fault = error.message
     else throw error
   } finally {
     progress.end()
@@ -68,19 +67,16 @@ export class Tally {
   inConflict = 0
   /** Entries of the source that are not plants, or that the target does not accept. */
   invalid = 0
-  readonly #report: (line: string) => void
 
   /** @param report called with a line for each of the first 100 plants that are not copied */
-  constructor (report: (line: string) => void) {
-    this.#report = report
-  }
+  constructor (private readonly report: (line: string) => void) {}
 
   /** Counts an entry that is not copied. */
-  add (outcome: 'inConflict' | 'invalid', place: string, reason: string): void {
+  add (outcome: 'inConflict' | 'invalid', where: string, reason: string): void {
     this[outcome]++
     if (this.notCopied > MAX_NAMED) return
     // The content of a file must not send control characters to a terminal.
-    this.#report(`${place}: ${reason}`.replace(/\p{Cc}/gu, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`))
+    this.report(`${where}: ${reason}`.replace(/\p{Cc}/gu, '\ufffd'))
   }
 
   get notCopied (): number {

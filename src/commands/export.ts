@@ -1,39 +1,31 @@
 import { createWriteStream } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { ConfigurationError, readStorePlace, type StorePlace } from '../config/configuration.js'
+import { ConfigurationError, readStoreLocation, type StoreLocation } from '../config/configuration.js'
 import { databaseFile, describeStore } from '../config/configured-store.js'
-import type { NewPlant } from '../plant-store.js'
-import { createFile, requireAbsence } from './new-file.js'
+import type { Command } from './command-line.js'
 import { runCopy, type Tally } from './copy.js'
+import { createFile, requireAbsence } from './new-file.js'
 import type { Entry, PlantSource } from './sources/plant-source.js'
 
 const CHUNK_CHARACTERS = 2 ** 16
 
-export interface FileCommand {
-  /** Undefined: standard output or input. */
-  file: string | undefined
-  quiet: boolean
-}
-
 /** `plant-store export`: writes every plant of the configured store as a line of NDJSON; returns the exit code. */
-export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: FileCommand): Promise<number> {
-  const place = readStorePlace(env)
-  if (file !== undefined) await requireAbsence(file)
-  const source = await openSource(place)
+export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Command): Promise<number> {
   const { stdout, stderr } = process
+  const location = readStoreLocation(env)
+  const isFile = file !== '-'
+  if (isFile) await requireAbsence(file)
   const code = await runCopy({
-    task: 'export',
-    source,
-    from: describeStore(place),
-    to: file ?? 'standard output',
+    name: 'export',
+    source: await openSource(location),
+    from: describeStore(location),
+    to: isFile ? file : 'standard output',
     // On a terminal the plants themselves show the progress.
-    quiet: quiet || (file === undefined && stdout.isTTY),
-    async copy (tally, signal) {
-      const writeTo = async (output: Writable) => writeLines(source.pages(signal), output, tally, signal)
-      if (file !== undefined) await createFile(file, async partialPath => writeTo(createWriteStream(partialPath)))
-      else await writeTo(stdout)
-    }
+    quiet: quiet || (!isFile && stdout.isTTY)
+  }, async (pages, tally, signal) => {
+    if (isFile) await createFile(file, path => writeLines(pages, createWriteStream(path), tally, signal))
+    else await writeLines(pages, stdout, tally, signal)
   })
   // The connections of a source that was not read would keep the process alive, as would unwritten data on standard
   // output after an interruption.
@@ -41,7 +33,7 @@ export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Fil
   return code
 }
 
-async function openSource ({ MONGODB_URL, DATA_DIR }: StorePlace): Promise<PlantSource> {
+async function openSource ({ MONGODB_URL, DATA_DIR }: StoreLocation): Promise<PlantSource> {
   // The driver takes a tenth of a second to load.
   if (MONGODB_URL === undefined) return (await import('./sources/sqlite-source.js')).sqliteSource(databaseFile(DATA_DIR))
   const { mongoSource } = await import('./sources/mongo-source.js')
@@ -61,11 +53,12 @@ export async function writeLines (
     for await (const page of pages) {
       // Standard output cannot be destroyed, which would end the pipeline.
       signal.throwIfAborted()
-      for (const { place, plant } of page) {
+      for (const { where, plant } of page) {
         if (typeof plant === 'string') {
-          tally.add('invalid', place, plant)
+          tally.add('invalid', where, plant)
         } else {
-          lines += formatLine(plant)
+          const { id, ...fields } = plant
+          lines += `{"id":${id},${JSON.stringify(fields).slice(1)}\n`
           tally.copied++
         }
       }
@@ -75,9 +68,4 @@ export async function writeLines (
     }
     yield lines
   }, output, { signal })
-}
-
-/** Formats a plant as a line of NDJSON: the id exactly, a tag only if there is one. */
-function formatLine ({ id, name, tag }: NewPlant): string {
-  return `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}\n`
 }

@@ -1,16 +1,12 @@
 import { environment } from '../config/configuration.js'
 
-const variables = Object.entries(environment.properties).map(([name, { default: usual, description }]) => (
-  `  ${name.padEnd(17)}  ${description}${usual === undefined ? '' : ` (default: ${usual})`}`
+const variables = Object.entries(environment.properties).map(([name, { default: defaultValue, description }]) => (
+  `  ${name.padEnd(17)}  ${description}${defaultValue === undefined ? '' : ` (default: ${defaultValue})`}`
 ))
 
 /** What `plant-store --help` prints. */
 export const help = `
-Usage: plant-store [serve]
-       plant-store export [FILE] [--quiet]
-       plant-store import [FILE] [--quiet]
-       plant-store backup FILE [--quiet]
-       plant-store migrate [--quiet]
+Usage: plant-store [COMMAND] [OPTION]
 
   serve          runs the service (the default)
   export [FILE]  writes every plant as a line of JSON (NDJSON), with exact ids, to a new file or to standard output

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
+import { inspect } from 'node:util'
 import '../kept-tick.js'
+import { messageOf } from '../error-message.js'
 import type { Command } from './command-line.js'
 
 // Before anything else is loaded: as PID 1 of a container, a process ignores signals without a handler.
@@ -12,28 +14,28 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 // Output that cannot be written ends no process: `plant-store --help | head -1`, or a log on a full disk.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
-const { readCommand, UnknownCommand } = await import('./command-line.js')
+const { CommandLineError, readCommand } = await import('./command-line.js')
 try {
   process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
   process.stderr.write(`plant-store: ${await describe(error)}\n`)
-  process.exit(error instanceof UnknownCommand ? 2 : 1)
+  process.exit(error instanceof CommandLineError ? 2 : 1)
 }
 
-/** Each command loads only the modules that it needs. */
-async function run (command: Command): Promise<number | undefined> {
+/** Runs a command, with only the modules that it needs; returns the exit code. */
+async function run (command: Command): Promise<number> {
   switch (command.name) {
     case 'help':
       process.stdout.write((await import('./help.js')).help)
-      return undefined
+      return 0
     case 'version':
       process.stdout.write(`${(await import('../config/version.js')).version}\n`)
-      return undefined
+      return 0
     case 'serve':
       // A supervisor may send it while the service is loading, before any file is read.
       process.on('SIGHUP', () => {})
       await (await import('../service/serve.js')).serve()
-      return undefined
+      return 0
     case 'export':
       return (await import('./export.js')).exportPlants(process.env, command)
     case 'import':
@@ -47,12 +49,11 @@ async function run (command: Command): Promise<number | undefined> {
 
 /** One line if the operator can fix it, otherwise the stack. */
 async function describe (error: unknown): Promise<string> {
-  if (!(error instanceof Error)) return String(error)
   const expected = [
-    UnknownCommand,
+    CommandLineError,
     (await import('../config/read-environment.js')).ConfigurationError,
     (await import('../plant-store.js')).StoreUnusable,
-    (await import('./sources/plant-source.js')).TransferFault
+    (await import('./sources/plant-source.js')).CopyError
   ]
-  return expected.some(type => error instanceof type) ? error.message : error.stack ?? error.message
+  return expected.some(type => error instanceof type) ? messageOf(error) : inspect(error)
 }

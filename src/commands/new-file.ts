@@ -1,49 +1,48 @@
 import { randomBytes } from 'node:crypto'
 import { link, lstat, open, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf } from '../error-message.js'
-import { TransferFault } from './sources/plant-source.js'
+import { CopyError } from './sources/plant-source.js'
 
 /**
  * Creates a file that is either complete and on disk under its name, or absent. It is written under a temporary name in
  * the same folder, and never replaces a file.
  * @param write writes to an empty file
  * @param mode the file's permissions, less those of the umask
- * @throws {TransferFault} if the name is taken, or if the file cannot be written
+ * @throws {CopyError} if the name is taken, or if the file cannot be written
  */
 export async function createFile (
   path: string, write: (partialPath: string) => Promise<void>, mode = 0o666
 ): Promise<void> {
   const folder = dirname(resolve(path))
   const partialPath = join(folder, `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`)
-  const rethrow = (error: unknown): never => { throw unwritable(path, error) }
-  await writeFile(partialPath, '', { flag: 'wx', mode }).catch(rethrow)
   try {
+    await writeFile(partialPath, '', { flag: 'wx', mode })
     await write(partialPath)
     await sync(partialPath, 'r+')
-    await requireAbsence(path)
-    // Unlike a rename, a link does not replace a file that another process has created since. FAT and some network
-    // file systems have no hard links.
-    await link(partialPath, path).catch(error => codeOf(error) === 'EEXIST' ? rethrow(error) : rename(partialPath, path))
+    // Unlike a rename, a link replaces no file. FAT and some network file systems have no hard links.
+    await link(partialPath, path).catch(async () => {
+      await requireAbsence(path)
+      await rename(partialPath, path)
+    })
     await sync(folder, 'r')
   } catch (error) {
-    rethrow(error)
+    throw unwritable(path, error)
   } finally {
-    await rm(partialPath, { force: true })
+    await rm(partialPath, { force: true }).catch(() => {})
   }
 }
 
-/** Turns a failed system call into a TransferFault; returns any other error as it is. */
+/** Turns a failed system call into a CopyError; returns any other error as it is. */
 export function unwritable (path: string, error: unknown): unknown {
   const isSystemError = error instanceof Error && 'syscall' in error
-  return isSystemError ? new TransferFault(`${path} cannot be written: ${error.message}`) : error
+  return isSystemError ? new CopyError(`${path} cannot be written: ${error.message}`) : error
 }
 
-/** Checks a name before a long copy; throws a TransferFault if it is taken. */
+/** Checks a name before a long copy; throws a CopyError if it is taken. */
 export async function requireAbsence (path: string): Promise<void> {
   // Other faults show when the file is written.
   const found = await lstat(path).catch(() => undefined)
-  if (found !== undefined) throw new TransferFault(`${path} already exists, and was not changed: choose another name`)
+  if (found !== undefined) throw new CopyError(`${path} already exists, and was not changed: choose another name`)
 }
 
 async function sync (path: string, flags: string): Promise<void> {

@@ -76,14 +76,14 @@ export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
   return { ...values, ACCESS_TOKENS, DOCS: values.DOCS ?? !isProduction, tls: readTlsPair(TLS_CERT_FILE, TLS_KEY_FILE) }
 }
 
-const StorePlaceSchema = Type.Pick(environment, ['DATA_DIR', 'MONGODB_URL'])
+const StoreLocationSchema = Type.Pick(environment, ['DATA_DIR', 'MONGODB_URL'])
 
 /** Where plants are stored: in MongoDB if there is a URL, otherwise in SQLite. */
-export type StorePlace = Static<typeof StorePlaceSchema>
+export type StoreLocation = Static<typeof StoreLocationSchema>
 
 /** Reads which store is configured, for commands that need nothing else; throws likewise. */
-export function readStorePlace (env: NodeJS.ProcessEnv): StorePlace {
-  return readEnvironment(env, StorePlaceSchema)
+export function readStoreLocation (env: NodeJS.ProcessEnv): StoreLocation {
+  return readEnvironment(env, StoreLocationSchema)
 }
 
 function readTokens (text: string): string[] {

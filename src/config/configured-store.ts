@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { messageOf } from '../error-message.js'
 import type { PlantStore } from '../plant-store.js'
-import { ConfigurationError, type Configuration, type StorePlace } from './configuration.js'
+import { ConfigurationError, type Configuration, type StoreLocation } from './configuration.js'
 
 /** The database file of the embedded store. */
 export function databaseFile (dataDir: string): string {
@@ -10,7 +10,7 @@ export function databaseFile (dataDir: string): string {
 
 /** Makes the configured store, without loading the other one; throws a ConfigurationError. */
 export async function createStore (
-  { MONGODB_URL, DATA_DIR, STORE_TIMEOUT }: StorePlace & Pick<Configuration, 'STORE_TIMEOUT'>
+  { MONGODB_URL, DATA_DIR, STORE_TIMEOUT }: StoreLocation & Pick<Configuration, 'STORE_TIMEOUT'>
 ): Promise<PlantStore> {
   if (MONGODB_URL === undefined) {
     const { sqlitePlantStore } = await import('../stores/sqlite/sqlite-plant-store.js')
@@ -25,7 +25,7 @@ export async function createStore (
 }
 
 /** Describes where plants are stored, for people; without credentials. */
-export function describeStore ({ MONGODB_URL, DATA_DIR }: StorePlace): string {
+export function describeStore ({ MONGODB_URL, DATA_DIR }: StoreLocation): string {
   if (MONGODB_URL === undefined) return `SQLite, ${databaseFile(DATA_DIR)}`
   return `MongoDB, ${MONGODB_URL.replace(/^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^/?]*).*$/, '$1')}`
 }

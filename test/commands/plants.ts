@@ -31,7 +31,7 @@ export function manyPlants (count: number, from = 0): NewPlant[] {
 
 /** Plants as a source reads them, in pages of a size. */
 export async function * pagesOf (plants: readonly NewPlant[], size = 1): AsyncGenerator<Entry[]> {
-  const entries = plants.map(plant => ({ place: `id ${plant.id}`, plant }))
+  const entries = plants.map(plant => ({ where: `id ${plant.id}`, plant }))
   for (let start = 0; start < entries.length; start += size) yield entries.slice(start, start + size)
 }
 
@@ -56,11 +56,9 @@ export const partial = (folder: string) => readdirSync(folder).filter(name => na
 /** Every byte of the plants in a database file: id, and name and tag as hexadecimal digits. */
 export function bytesOfPlants (path: string): unknown[] {
   const database = openSqlite(path)
-  try {
-    const rows = database.prepare('SELECT id, typeof(name), hex(name), typeof(tag), hex(tag) FROM plants ORDER BY id')
-    rows.setReadBigInts(true)
-    return rows.all()
-  } finally {
-    database.close()
-  }
+  const select = database.prepare('SELECT id, typeof(name), hex(name), typeof(tag), hex(tag) FROM plants ORDER BY id')
+  select.setReadBigInts(true)
+  const rows = select.all()
+  database.close()
+  return rows
 }

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { readCommand, UnknownCommand, type Command } from '../../src/commands/command-line.js'
+import { readCommand, CommandLineError, type Command } from '../../src/commands/command-line.js'
 import { environment } from '../../src/config/configuration.js'
 import { help } from '../../src/commands/help.js'
 import { projectFile } from '../support/process/program.js'
 
 t.test('every command is parsed with its file and its options, in any order', async t => {
-  const cases: [args: string[], command: Command][] = [
+  const cases: [args: string[], command: Partial<Command>][] = [
     [[], { name: 'serve' }],
     [['serve'], { name: 'serve' }],
     [['migrate'], { name: 'migrate', quiet: false }],
     [['-q', 'migrate'], { name: 'migrate', quiet: true }],
-    [['export'], { name: 'export', file: undefined, quiet: false }],
-    [['export', '-'], { name: 'export', file: undefined, quiet: false }],
+    [['export'], { name: 'export', file: '-', quiet: false }],
+    [['export', '-'], { name: 'export', file: '-', quiet: false }],
     [['export', '--quiet', 'plants.ndjson'], { name: 'export', file: 'plants.ndjson', quiet: true }],
     [['import', 'plants.ndjson', '--quiet'], { name: 'import', file: 'plants.ndjson', quiet: true }],
     [['import', '--', '--quiet'], { name: 'import', file: '--quiet', quiet: false }],
@@ -23,7 +23,7 @@ t.test('every command is parsed with its file and its options, in any order', as
     [['--version'], { name: 'version' }],
     [['-v'], { name: 'version' }]
   ]
-  for (const [args, command] of cases) t.strictSame(readCommand(args), command, args.join(' '))
+  for (const [args, command] of cases) t.match(readCommand(args), command, args.join(' '))
 })
 
 t.test('an invalid argument is refused with its name and a hint', async t => {
@@ -42,8 +42,7 @@ t.test('an invalid argument is refused with its name and a hint', async t => {
     [['backup', 'a', 'b'], /^backup does not take "b"; /]
   ]
   for (const [args, message] of cases) {
-    t.throws(() => readCommand(args), new UnknownCommand(), args.join(' '))
-    t.throws(() => readCommand(args), { message }, args.join(' '))
+    t.throws(() => readCommand(args), { constructor: CommandLineError, message }, args.join(' '))
   }
 })
 
@@ -54,10 +53,10 @@ t.test('the help names every command and option, and fits a terminal of 132 colu
 
 t.test('the help and the README have every variable, with its default', async t => {
   const readme = readFileSync(projectFile('README.md'), 'utf8')
-  for (const [name, { default: usual }] of Object.entries(environment.properties)) {
+  for (const [name, { default: defaultValue }] of Object.entries(environment.properties)) {
     const line = help.split('\n').find(line => line.startsWith(`  ${name} `)) ?? ''
-    t.match(line, usual === undefined ? /\w\)?$/ : `(default: ${usual})`, name)
+    t.match(line, defaultValue === undefined ? /\w\)?$/ : `(default: ${defaultValue})`, name)
     const row = readme.split('\n').find(line => line.startsWith('| `') && line.split('|')[1]?.includes(`\`${name}\``)) ?? ''
-    t.match(row, usual === undefined ? '|' : `\`${usual}\``, name)
+    t.match(row, defaultValue === undefined ? '|' : `\`${defaultValue}\``, name)
   }
 })

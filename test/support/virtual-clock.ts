@@ -2,8 +2,6 @@ import type { Clock, Timer } from '../../src/clock.js'
 
 interface Task extends Timer {
   at: number
-  /** Tasks due at the same time run in the order in which they were added. */
-  order: number
   run: () => void
   isRef: boolean
 }
@@ -11,9 +9,9 @@ interface Task extends Timer {
 /** A clock that is advanced only by the test. */
 export class VirtualClock implements Clock {
   #now = 1_000
+  /** In the order in which they are due; those due at the same time in the order in which they were added. */
   #tasks: Task[] = []
   #immediates: (() => void)[] = []
-  #order = 0
 
   now (): number {
     return this.#now
@@ -22,8 +20,9 @@ export class VirtualClock implements Clock {
   setTimeout (run: () => void, delay: number): Timer {
     // As in Node, a delay has whole milliseconds, at least one.
     const unref = (): void => { task.isRef = false }
-    const task: Task = { unref, at: this.#now + Math.max(Math.trunc(delay), 1), order: this.#order++, run, isRef: true }
+    const task: Task = { unref, at: this.#now + Math.max(Math.trunc(delay), 1), run, isRef: true }
     this.#tasks.push(task)
+    this.#tasks.sort((one, other) => one.at - other.at)
     return task
   }
 
@@ -43,8 +42,7 @@ export class VirtualClock implements Clock {
 
   /** When the next task is due; undefined if there is none. */
   get next (): number | undefined {
-    if (this.#immediates.length > 0) return this.#now
-    return this.#earliest()?.at
+    return this.#immediates.length > 0 ? this.#now : this.#tasks[0]?.at
   }
 
   /** Runs one turn of the event loop: the immediates or, if there are none, the next timer. Promises do not settle. */
@@ -52,9 +50,8 @@ export class VirtualClock implements Clock {
     const immediates = this.#immediates.splice(0)
     for (const run of immediates) run()
     if (immediates.length > 0) return
-    const task = this.#earliest()
+    const task = this.#tasks.shift()
     if (task === undefined) return
-    this.#tasks = this.#tasks.filter(other => other !== task)
     this.#now = Math.max(this.#now, task.at)
     task.run()
   }
@@ -75,19 +72,7 @@ export class VirtualClock implements Clock {
     }
     this.#now = end
   }
-
-  #earliest (): Task | undefined {
-    let earliest: Task | undefined
-    for (const task of this.#tasks) {
-      if (earliest === undefined || task.at < earliest.at || (task.at === earliest.at && task.order < earliest.order)) {
-        earliest = task
-      }
-    }
-    return earliest
-  }
 }
 
 /** Lets promises settle, and code that awaits them run. */
-async function settle (): Promise<void> {
-  await new Promise(resolve => setImmediate(resolve))
-}
+const settle = () => new Promise(resolve => setImmediate(resolve))

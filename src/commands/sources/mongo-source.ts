@@ -2,7 +2,7 @@ import { BSON, type CollectionOptions, type Document } from 'mongodb'
 import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
 import { connectionFault, type DriverError } from '../../stores/mongo/mongo-errors.js'
 import type { NewPlant } from '../../plant-store.js'
-import { TransferFault, type Entry, type PlantSource } from './plant-source.js'
+import { CopyError, type Entry, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
 /** Milliseconds from which the driver's timeouts follow: long enough for an election. */
@@ -23,12 +23,12 @@ const OPTIONS: CollectionOptions = {
  * The plants of a MongoDB in the order of their ids, as the majority has them. Reading stops at the highest id of the
  * start, since a service could create plants faster than they are copied.
  * @throws {TypeError} if the URL cannot be used
- * @throws {TransferFault} if MongoDB cannot be reached
+ * @throws {CopyError} if MongoDB cannot be reached
  */
 export async function mongoSource (url: string): Promise<PlantSource> {
   const client = connectionTo(url, READ_TIMEOUT)
   const documents = databaseOf(client, url).collection<{ _id: bigint | number }>('plants', OPTIONS)
-  const rethrow = (error: DriverError): never => { throw new TransferFault(connectionFault(error)) }
+  const rethrow = (error: DriverError): never => { throw new CopyError(connectionFault(error)) }
   const size = await documents.estimatedDocumentCount().catch(rethrow)
   const last = { sort: { _id: -1 }, projection: { _id: 1 } } as const
   const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last).catch(rethrow)
@@ -51,7 +51,7 @@ export async function mongoSource (url: string): Promise<PlantSource> {
 
 function entryOf (document: Document): Entry {
   const { _id } = document
-  return { place: `id ${typeof _id === 'bigint' ? _id : BSON.EJSON.stringify(_id)}`, plant: plantOf(document) }
+  return { where: `id ${typeof _id === 'bigint' ? _id : BSON.EJSON.stringify(_id)}`, plant: plantOf(document) }
 }
 
 /** Returns the plant of a document, or why it is not a plant. */

@@ -1,10 +1,9 @@
 import { messageOf } from '../../error-message.js'
 import type { NewPlant } from '../../plant-store.js'
 
-/** An entry of a source. */
 export interface Entry {
-  /** Where it was found, for people: `line 17`, `id 5`. */
-  readonly place: string
+  /** For people: `line 17`, `id 5`. */
+  readonly where: string
   /** The plant, or the reason why it is not a valid one. */
   readonly plant: NewPlant | string
 }
@@ -14,7 +13,7 @@ export interface PlantSource {
    * Every plant that was stored at the start, and some of the later ones, in pages, so that memory use does not grow
    * with their number.
    * @param signal if aborted, waiting for entries ends with an error
-   * @throws {TransferFault} if the source cannot be read any further
+   * @throws {CopyError} if the source cannot be read any further
    */
   pages (signal: AbortSignal): AsyncIterable<readonly Entry[]>
   /**
@@ -25,8 +24,8 @@ export interface PlantSource {
 }
 
 /** Why a command cannot start or continue; the message is one line. */
-export class TransferFault extends Error {}
+export class CopyError extends Error {}
 
-export function unreadable (path: string, error: unknown): TransferFault {
-  return new TransferFault(`${path} cannot be read: ${messageOf(error)}`)
+export function unreadable (path: string, error: unknown): CopyError {
+  return new CopyError(`${path} cannot be read: ${messageOf(error)}`)
 }

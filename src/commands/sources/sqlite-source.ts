@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import type { NewPlant } from '../../plant-store.js'
 import { sqliteBinding } from '../../stores/sqlite/database.js'
-import { TransferFault, unreadable, type PlantSource } from './plant-source.js'
+import { CopyError, unreadable, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
 /** Rows are read until they have about this many bytes together. */
@@ -14,10 +14,10 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Opens a database file for reading, while a service can keep writing to it.
- * @throws {TransferFault} if there is no such file, or if it is not one of this package's
+ * @throws {CopyError} if there is no such file, or if it is not one of this package's
  */
 export async function openPlantsFile (path: string): Promise<DatabaseSyncInstance> {
-  if (!existsSync(path)) throw new TransferFault(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
+  if (!existsSync(path)) throw new CopyError(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
   const { DatabaseSync } = await sqliteBinding()
   return reading(path, () => {
     const database = new DatabaseSync(path, { readOnly: true })
@@ -70,7 +70,7 @@ export async function sqliteSource (path: string): Promise<PlantSource> {
       try {
         for (let next = LOWEST_ID; next <= highestId;) {
           const rows = reading(path, () => readPage(next))
-          yield rows.map(row => ({ place: `id ${row.id}`, plant: plantOf(row) }))
+          yield rows.map(row => ({ where: `id ${row.id}`, plant: plantOf(row) }))
           next = (rows.at(-1)?.id ?? highestId) + 1n
           // Reading blocks the event loop, which the target, signals and the progress need too.
           await turn()

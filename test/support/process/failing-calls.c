@@ -1,20 +1,15 @@
 // A library to preload that makes calls fail, as on a broken disk or a full machine, while a file FAULT_SWITCH.KIND exists:
 //   write, sync   writing to or syncing a file whose path contains FAULTY_FILE fails with EIO;
 //   link          no hard link can be created (EPERM), as on a file system without them;
-//   thread        no thread can be started (EAGAIN), as in a container at its process limit;
-//   process       no process can be started (EAGAIN), for the same reason;
-//   memory        no process can be started for lack of memory (ENOMEM);
-//   files         no process can be started, since no file descriptors are left for its channels (EMFILE).
+//   thread        no thread can be started (EAGAIN), as in a container at its process limit.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -58,20 +53,4 @@ int link (const char *from, const char *to) {
 int pthread_create (pthread_t *thread, const pthread_attr_t *attributes, void *(*work) (void *), void *argument) {
   REAL(pthread_create);
   return is_on("thread") ? EAGAIN : real(thread, attributes, work, argument);
-}
-
-int socketpair (int domain, int type, int protocol, int fds[2]) {
-  REAL(socketpair);
-  if (!is_on("files")) return real(domain, type, protocol, fds);
-  errno = EMFILE;
-  return -1;
-}
-
-static int process_fault (void) { return errno = is_on("process") ? EAGAIN : is_on("memory") ? ENOMEM : 0; }
-
-pid_t fork (void) { REAL(fork); return process_fault() ? -1 : real(); }
-int clone (int (*work) (void *), void *stack, int flags, void *argument, ...) {
-  // Node passes none of the optional arguments.
-  REAL(clone);
-  return process_fault() ? -1 : real(work, stack, flags, argument);
 }

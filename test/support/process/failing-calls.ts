@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { needsProgram } from './needs.js'
 import { projectFile } from './program.js'
 
-type Kind = 'write' | 'sync' | 'link' | 'thread' | 'process' | 'memory' | 'files'
+type Kind = 'write' | 'sync' | 'link' | 'thread'
 
 /** Makes system calls fail in processes that have the variables of `env`; see `failing-calls.c`. */
 export interface FailingCalls { env: Record<string, string>, begin: (kind: Kind) => void, end: (kind: Kind) => void }

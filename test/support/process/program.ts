@@ -4,14 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
-/** The path of a file of the project. Tests run in the project's root, as `build` has only their compiled code. */
+/** The path of a file of the project: tests run in its root. */
 export const projectFile = (path: string): string => resolve(path)
 
-/**
- * The program compiled with the tests by `npm run compile`. `PLANT_STORE_MAIN` names another one, for example the one
- * built by `npm run build`.
- */
-export const program = process.env.PLANT_STORE_MAIN ?? projectFile('build/src/commands/main.js')
+/** The program compiled with the tests by `npm run compile`. */
+export const program = projectFile('build/src/commands/main.js')
 
 /** The package compiled with the tests: code in this folder can import `plant-store` by its name. */
 export const compiledPackage = projectFile('build')

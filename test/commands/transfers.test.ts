@@ -1,0 +1,247 @@
+import { once } from 'node:events'
+import { createWriteStream, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { MongoClient } from 'mongodb'
+import t from 'tap'
+import { Tally } from '../../src/commands/copy.js'
+import { writeLines } from '../../src/commands/export.js'
+import { createFile } from '../../src/commands/new-file.js'
+import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
+import { Program, run, testFolder, token } from '../support/process/program.js'
+import { delayReply } from '../support/scripted-mongodb/cues.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
+import { execute, plantsInFile } from '../support/stores/sqlite-file.js'
+import { until } from '../support/until.js'
+import { bytesOfPlants, fill, hardPlants, manyPlants, pagesOf, partial } from './plants.js'
+
+t.jobs = 2
+
+t.test('plants that were migrated to MongoDB, exported and imported again are the same to the byte', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const folder = testFolder(t)
+  const [first, second, file] = ['first', 'second', 'plants.ndjson'].map(name => join(folder, name)) as [string, string, string]
+  const plants = [...hardPlants, ...manyPlants(2_500, 1_000)]
+  fill(first, plants)
+  const migration = { DATA_DIR: first, MONGODB_URL: mongo.url, NODE_ENV: 'production' }
+  const migrated = await run(['migrate'], migration)
+  t.equal(migrated.code, 0, migrated.stderr)
+  t.equal(migrated.stdout, `copied ${plants.length}, already there 0, in conflict 0, invalid 0\n`)
+  t.match(migrated.stderr, /^migrate: 100 %, 2,512 plants, [\d,]+ a second$/m)
+  const again = await run(['migrate', '--quiet'], migration)
+  t.match(again, { code: 0, stdout: `copied 0, already there ${plants.length}, in conflict 0, invalid 0\n`, stderr: /^$/ })
+
+  const exported = await run(['export', file], { MONGODB_URL: mongo.url })
+  t.equal(exported.code, 0, exported.stderr)
+  t.equal(exported.stdout, '')
+  t.match(exported.stderr, 'export: 100 %, 2,512 plants')
+  t.match(exported.stderr, `\nexported ${plants.length}, invalid 0\n`)
+  const lines = readFileSync(file, 'utf8').split('\n')
+  t.equal(lines.at(-1), '', 'the last line ends with a newline')
+  t.equal(lines[0], '{"id":-9223372036854775808,"name":"lowest"}')
+  t.equal(lines.at(-2), '{"id":9223372036854775807,"name":"highest","tag":"tag"}')
+
+  const imported = await run(['import', file], { DATA_DIR: second })
+  t.equal(imported.code, 0, imported.stderr)
+  t.equal(imported.stdout, `copied ${plants.length}, already there 0, in conflict 0, invalid 0\n`)
+  t.match(imported.stderr, /^import: 100 %, .* a second$/m)
+  t.strictSame(bytesOfPlants(join(second, 'plants.db')), bytesOfPlants(join(first, 'plants.db')))
+})
+
+t.test('plants that cannot be migrated are named by their ids, without the advice to run it again', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const folder = testFolder(t)
+  fill(folder, [{ id: 1n, name: 'one' }, { id: 2n, name: 'two' }, { id: 3n, name: 'three', tag: 'x' }])
+  execute(join(folder, 'plants.db'), "INSERT INTO plants VALUES (4, CAST(x'ff' AS TEXT), NULL)")
+  const client = await MongoClient.connect(mongo.url)
+  await client.db('plant_store').collection<{ _id: bigint, name: string }>('plants').insertOne({ _id: 2n, name: 'another' })
+  await client.close()
+  const { code, stdout, stderr } = await run(['migrate'], { DATA_DIR: folder, MONGODB_URL: mongo.url })
+  t.equal(code, 1)
+  t.equal(stdout, 'copied 2, already there 0, in conflict 1, invalid 1\n')
+  t.match(stderr, /^id 2: another plant has the id 2$/m)
+  t.match(stderr, /^id 4: its name or tag is not UTF-8 text$/m)
+  t.notMatch(stderr, 'again')
+  t.strictSame(mongo.majority().get(2n), { name: 'another' })
+})
+
+t.test('an interrupted migration reports its progress, and a second run completes it, with the plants created meanwhile', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  mongo.on('insert', delayReply(100), { times: 1_000 })
+  const folder = testFolder(t)
+  fill(folder, manyPlants(12_000))
+  const env = { DATA_DIR: folder, MONGODB_URL: mongo.url }
+  const migration = new Program(['migrate'], env)
+  await until(() => mongo.majority().size >= 1_000)
+  // Ids below and above those being copied.
+  fill(folder, [...manyPlants(500, -1_000), ...manyPlants(500, 100_000)])
+  const { code, stdout, stderr } = await migration.end('SIGINT')
+  const copied = Number(/^copied (\d+), already there 0, in conflict 0, invalid 0$/m.exec(stdout)?.[1])
+  t.equal(code, 1, stdout)
+  t.match(stderr, /^not finished: interrupted: run it again to continue$/m)
+  t.equal(copied, mongo.majority().size)
+  t.ok(copied < 12_000)
+  mongo.clearCues()
+  const again = await run(['migrate'], env)
+  t.equal(again.stdout, `copied ${13_000 - copied}, already there ${copied}, in conflict 0, invalid 0\n`)
+  t.equal(again.code, 0)
+})
+
+t.test('lines that are not valid plants, or whose id is taken, are named by their numbers and change nothing', async t => {
+  const folder = testFolder(t)
+  fill(folder, [{ id: 1n, name: 'one' }, { id: 2n, name: 'two', tag: '' }])
+  const lines: [line: string | Buffer, reason?: RegExp][] = [
+    ['\ufeff{"id":1,"name":"one"}'],
+    ['{"id":2,"name":"two"}', /^line 2: another plant has the id 2$/m],
+    [' \t '],
+    ['{"id":3,"name":"three","tag":"t"', /^line 4: it is not acceptable JSON: /m],
+    ['{"id":9223372036854775808,"name":"beyond"}', /^line 5: id must be an integer /m],
+    ['{"id":4,"name":"\\ud800"}', /^line 6: name must be a string of well-formed Unicode$/m],
+    ['{"id":4,"name":"four","tag":null}', /^line 7: tag must be /m],
+    ['[4]', /^line 8: it is not /m],
+    ['{"id":4,"name":"four","__proto__":{}}', /^line 9: it is not acceptable JSON/m],
+    [Buffer.from('7b226964223a342c226e616d65223a22ff227d', 'hex'), /^line 10: it is not well-formed UTF-8/m],
+    ['{"id":5,"name":"five","color":"green"}\r'],
+    ['{"id":5,"name":"five"}'],
+    ['{"id":6e0,"name":"sechs 🌵"}']
+  ]
+  const text = Buffer.concat(lines.flatMap(([line], index) => [Buffer.from(index > 0 ? '\n' : ''), Buffer.from(line)]))
+  const file = join(folder, 'lines.ndjson')
+  writeFileSync(file, text)
+  const { code, stdout, stderr } = await run(['import', file], { DATA_DIR: folder })
+  t.equal(code, 1)
+  t.equal(stdout, 'copied 2, already there 2, in conflict 1, invalid 7\n')
+  for (const [, reason] of lines) if (reason !== undefined) t.match(stderr, reason)
+  t.equal(stderr.match(/^line /gm)?.length, 8)
+  t.strictSame([...plantsInFile(join(folder, 'plants.db'))], [
+    [1n, { name: 'one' }], [2n, { name: 'two', tag: '' }], [5n, { name: 'five' }], [6n, { name: 'sechs 🌵' }]
+  ])
+
+  const { child, ended } = new Program(['import', '--quiet'], { DATA_DIR: folder }, { input: true })
+  child.stdin?.end(Buffer.concat([text, Buffer.from('\n\x1b[31m'.repeat(150))]))
+  const again = await ended
+  t.equal(again.code, 1)
+  t.equal(again.stdout, 'copied 0, already there 4, in conflict 1, invalid 157\n')
+  t.equal(again.stderr.match(/^line \d+: /gm)?.length, 100, 'a hundred lines are named')
+  t.match(again.stderr, /^and 58 more$/m)
+  t.equal(again.stderr.split('\n').length, 102, 'with --quiet, nothing else is on standard error')
+  t.notMatch(again.stderr, '\x1b', 'no control characters are printed')
+})
+
+t.test('an import that is interrupted while it waits for lines reports its progress', async t => {
+  const folder = testFolder(t)
+  const database = join(folder, 'plants.db')
+  fill(folder, [])
+  const importing = new Program(['import'], { DATA_DIR: folder }, { input: true })
+  importing.child.stdin?.write('{"id":1,"name":"one"}\n{"id":2,"na')
+  await until(() => plantsInFile(database).size === 1)
+  const { code, stdout, stderr } = await importing.end('SIGINT')
+  t.equal(code, 1, stderr)
+  t.equal(stdout, 'copied 1, already there 0, in conflict 0, invalid 0\n')
+  t.match(stderr, /^not finished: interrupted: run it again to continue$/m)
+  t.equal(plantsInFile(database).size, 1)
+})
+
+t.test('failures are reported in one line, without credentials, and no store is created', async t => {
+  const folder = testFolder(t)
+  fill(folder, [{ id: 1n, name: 'one' }])
+  const away = { DATA_DIR: folder, MONGODB_URL: `mongodb://user:${token}@127.0.0.1:1/?serverSelectionTimeoutMS=300` }
+  const unreachable = /^plant-store: MongoDB is not reachable: .*ECONNREFUSED.*\n$/
+  const cases: [command: string[], env: NodeJS.ProcessEnv, line: RegExp][] = [
+    [['migrate'], { DATA_DIR: folder }, /^plant-store: MONGODB_URL is not set: .*MONGODB_URL_FILE.*\n$/],
+    [['migrate'], away, unreachable],
+    [['export'], away, unreachable],
+    [['import', join(folder, 'missing')], { DATA_DIR: join(folder, 'data') }, /^plant-store: .+missing cannot be read: .+\n$/]
+  ]
+  await Promise.all(cases.map(async ([command, env, line]) => {
+    const { code, stdout, stderr } = await run(command, env)
+    t.equal(code, 1)
+    t.equal(stdout, '')
+    t.match(stderr, line)
+    t.notMatch(stderr, token)
+  }))
+  t.notOk(existsSync(join(folder, 'data')))
+})
+
+t.test('an export names a row that is not a valid plant by its id, and writes the others', async t => {
+  const folder = testFolder(t)
+  fill(folder, manyPlants(3))
+  execute(join(folder, 'plants.db'), "INSERT INTO plants VALUES (10, CAST(x'66ff' AS TEXT), NULL)")
+  const { code, stdout, stderr } = await run(['export', '--quiet'], { DATA_DIR: folder })
+  t.equal(code, 1)
+  t.equal(stdout, '{"id":0,"name":"plant 0"}\n{"id":1,"name":"plant 1","tag":"odd"}\n{"id":2,"name":"plant 2"}\n')
+  t.equal(stderr, 'id 10: its name or tag is not UTF-8 text\n')
+})
+
+t.test('an export does not replace an existing file', async t => {
+  const folder = testFolder(t)
+  fill(folder, [])
+  const file = join(folder, 'plants.ndjson')
+  writeFileSync(file, 'mine')
+  const { code, stderr } = await run(['export', file], { DATA_DIR: folder })
+  t.equal(code, 1)
+  t.match(stderr, /^plant-store: .*plants\.ndjson already exists.*\n$/)
+  await t.rejects(createFile(file, async () => {}), { message: /already exists/ }, 'nor if it was created meanwhile')
+  t.equal(readFileSync(file, 'utf8'), 'mine')
+  t.strictSame(partial(folder), [])
+})
+
+t.test('an export exits without a message if the reader closes the pipe', async t => {
+  const folder = testFolder(t)
+  fill(folder, manyPlants(20_000))
+  const { child, ended } = new Program(['export', '--quiet'], { DATA_DIR: folder })
+  child.stdout?.once('data', () => child.stdout?.destroy())
+  t.match(await ended, { code: 1, stderr: /^$/ })
+})
+
+t.test('an export that is interrupted while its reader is slow exits immediately', async t => {
+  const folder = testFolder(t)
+  fill(folder, manyPlants(20_000))
+  const exporting = new Program(['export'], { DATA_DIR: folder })
+  const { child } = exporting
+  // The other plants are not read: the pipe is full after 64 KiB.
+  child.stdout?.once('data', () => child.stdout?.pause())
+  await once(child.stdout as NodeJS.ReadableStream, 'pause')
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'exit')
+  child.stdout?.destroy()
+  t.equal(code, 1)
+  t.match((await exporting.ended).stderr, /^exported \d+, invalid 0\nnot finished: interrupted: nothing is kept/m)
+})
+
+t.test('an interrupted export stops at the next page, and leaves no file', async t => {
+  const folder = t.testdir()
+  const interruption = new AbortController()
+  const tally = new Tally(() => {})
+  async function * pages () {
+    yield * pagesOf(manyPlants(3))
+    interruption.abort()
+    yield * pagesOf(manyPlants(3))
+  }
+  await t.rejects(createFile(join(folder, 'plants.ndjson'), path => writeLines(pages(), createWriteStream(path), tally, interruption.signal)))
+  t.equal(tally.copied, 3)
+  t.strictSame(readdirSync(folder), [])
+})
+
+t.test('an export that fails because of the disk leaves no file', withCompiler, async t => {
+  await Promise.all((['write', 'sync'] as const).map(async kind => {
+    const folder = testFolder(t)
+    fill(folder, manyPlants(3))
+    const calls = failingCalls(folder, 'plants.ndjson')
+    calls.begin(kind)
+    const { code, stderr } = await run(['export', join(folder, 'plants.ndjson')], { ...calls.env, DATA_DIR: folder })
+    t.equal(code, 1)
+    t.match(stderr, /^not finished: .*plants\.ndjson cannot be written: .*(EIO|i\/o error)/m)
+    t.strictSame(readdirSync(folder).filter(name => name.includes('plants.ndjson')), [])
+  }))
+})
+
+t.test('on a file system without hard links, a file still appears complete', withCompiler, async t => {
+  const folder = testFolder(t)
+  fill(folder, manyPlants(3))
+  const file = join(folder, 'plants.ndjson')
+  const calls = failingCalls(folder)
+  calls.begin('link')
+  t.equal((await run(['export', file], { ...calls.env, DATA_DIR: folder })).code, 0)
+  t.equal(readFileSync(file, 'utf8').split('\n').length, 4)
+  t.strictSame(partial(folder), [])
+})
