@@ -124,6 +124,12 @@ async function serverOf (t: Test, listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
+t.test('the serializer for generated clients keeps all digits of an id', async t => {
+  const { stdout } = await run(process.execPath, compiled(t, `${program('bodySerializer')}
+    console.log(bodySerializer({ name: 'Ficus', id: 9223372036854775807n }))`))
+  t.equal(stdout, '{"id":9223372036854775807,"name":"Ficus"}\n')
+})
+
 t.test('the client keeps all digits of an id, and retries', async t => {
   const answers = [503, 500, 'cut', 504, 200] as const
   const requests: { body: string, time: number }[] = []
@@ -155,7 +161,7 @@ t.test('the client gives up after six attempts, with the last response if there 
 })
 
 t.test('every program of the pages is tested above', async t => {
-  t.equal(programs.length, 9)
+  t.equal(programs.length, 10)
 })
 
 t.test('every link on a page has a target', async t => {
