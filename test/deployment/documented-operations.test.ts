@@ -14,7 +14,7 @@ const { PATH, HOME } = process.env
 
 /** Runs a documented command with the test's own folders, and other replacements; returns its output. */
 async function shell (folder: string, command: string, others: Record<string, string> = {}): Promise<string> {
-  const places = {
+  const replacements = {
     ...others,
     '/var/lib/plant-store': join(folder, 'data'),
     '/var/backups/plant-store': join(folder, 'backups'),
@@ -22,7 +22,7 @@ async function shell (folder: string, command: string, others: Record<string, st
     '/etc/plant-store': folder,
     'dist/commands/main.js': program
   }
-  for (const [place, own] of Object.entries(places)) command = command.replaceAll(place, own)
+  for (const [path, own] of Object.entries(replacements)) command = command.replaceAll(path, own)
   const env = { PATH: `${dirname(process.execPath)}:${PATH}`, HOME }
   return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', command], { cwd: folder, env })).stdout
 }
@@ -75,32 +75,24 @@ t.test('plants move from SQLite to MongoDB and back', async t => {
   t.equal(await move('import plants.ndjson'), 'copied 0, already there 3, in conflict 0, invalid 0\n')
 })
 
-t.test('plants are listed, counted and deleted by sqlite3 while the service runs', needsProgram('sqlite3'), async t => {
+t.test('plants are listed by Node and by sqlite3, counted and deleted while the service runs', needsProgram('sqlite3'), async t => {
   const { folder, service, stored } = await serviceWithPlants(t)
+  // The documentation names the versions of Node that have node:sqlite.
+  if (isBuiltin('node:sqlite')) t.match(await shell(folder, documented('node:sqlite')), /│ '3' +│ 'Monstera' +│ null +│/)
   t.equal(await shell(folder, documented('sqlite3 data/plants.db')), '1|Monstera|\n2|Monstera|\n3|Monstera|\n3\n5000\n')
   t.strictSame(stored(), [2n, 3n])
   t.equal((await create(service.address, { id: 1 })).status, 200, 'the id is free again')
 })
 
-// The documentation names the versions of Node that have node:sqlite.
-if (isBuiltin('node:sqlite')) {
-  t.test('plants are listed by Node itself', async t => {
-    const { folder } = await serviceWithPlants(t)
-    t.match(await shell(folder, documented('node:sqlite')), /│ '3' +│ 'Monstera' +│ null +│/)
-  })
-}
-
-const OLD = 'the-old-access-token'
-const files = { 'a final newline': `${OLD}\n`, 'no final newline': OLD, 'several tokens on a line': `another-access-token, ${OLD}` }
-for (const [name, content] of Object.entries(files)) {
-  t.test(`a token is rotated, and the file keeps its mode: a file with ${name}`, async t => {
-    const folder = testFolder(t)
-    const file = join(folder, 'access-tokens')
+t.test('a token is rotated, and the file keeps its mode', async t => {
+  const old = 'the-old-access-token'
+  const file = join(testFolder(t), 'access-tokens')
+  for (const content of [`${old}\n`, old, `another-access-token, ${old}`]) {
     writeFileSync(file, content)
     chmodSync(file, 0o640)
     const service = await startService(t, { ACCESS_TOKENS_FILE: file, NODE_ENV: 'production' })
     const follow = async (text: string, times: number) => {
-      await shell(folder, `systemctl () { kill -HUP ${service.pid}; }\n${documented(text)}`)
+      await shell(dirname(file), `systemctl () { kill -HUP ${service.pid}; }\n${documented(text)}`)
       await service.logged('SIGHUP', times)
       t.equal(statSync(file).mode & 0o777, 0o640)
     }
@@ -109,9 +101,9 @@ for (const [name, content] of Object.entries(files)) {
     await follow('printf', 1)
     const added = readFileSync(file, 'utf8').trim().split(/\s+/).at(-1) ?? ''
     t.match(added, /^[\da-f]{48}$/)
-    t.strictSame([await status(OLD), await status(added)], [200, 200], 'both are accepted')
+    t.strictSame([await status(old), await status(added)], [200, 200], 'both are accepted')
     await follow('tail -n 1', 2)
     t.equal(readFileSync(file, 'utf8'), `${added}\n`)
-    t.strictSame([await status(OLD), await status(added)], [401, 200], 'the old one is no longer accepted')
-  })
-}
+    t.strictSame([await status(old), await status(added)], [401, 200], 'the old one is no longer accepted')
+  }
+})
