@@ -105,6 +105,12 @@ t.test('the subscriber to a channel works', async t => {
   t.match(stdout, /^1 plants in [\d.]+ ms\n$/)
 })
 
+t.test('the serializer for generated clients keeps all digits of an id', async t => {
+  const { stdout } = await run(process.execPath, compiled(t, `${program('bodySerializer')}
+    console.log(bodySerializer({ name: 'Ficus', id: 9223372036854775807n }))`))
+  t.equal(stdout, '{"id":9223372036854775807,"name":"Ficus"}\n')
+})
+
 t.test('the client keeps all digits of an id, and retries', async t => {
   const answers = [503, 500, 'cut', 504, 200] as const
   const bodies: string[] = []
