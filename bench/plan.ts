@@ -1,7 +1,29 @@
-import { caseOf, type CaseName } from './cases.js'
-import { contender } from './contenders.js'
+import { contender, contenders } from './contenders.js'
 import type { Options } from './options.js'
 import type { Spec } from './results.js'
+
+interface Case {
+  what: string
+  servers: string[]
+  connections: number[]
+  /** What varies between the specs of a server in addition to connections. */
+  vary?: 'rate' | 'distance'
+}
+
+const everyServer = contenders.map(({ name }) => name).filter(name => name !== 'url')
+const on = (store: string): string[] => everyServer.filter(name => contender(name).store === store)
+
+export const cases = {
+  create: { what: 'distinct plants', servers: everyServer, connections: [64] },
+  single: { what: 'one request at a time', servers: on('sqlite'), connections: [1] },
+  latency: { what: 'at equal rates', servers: on('sqlite'), connections: [64], vary: 'rate' },
+  commits: { what: 'how many plants share a commit', servers: ['ours-sqlite'], connections: [1, 4, 16, 64, 256] },
+  distance: { what: 'a distant MongoDB', servers: on('mongodb'), connections: [512], vary: 'distance' }
+} satisfies Record<string, Case>
+
+export type CaseName = keyof typeof cases
+export const caseNames = Object.keys(cases).filter((name): name is CaseName => name in cases)
+export const caseOf = (name: CaseName): Case => cases[name]
 
 /** Derives the measurements from the options, in the order of each round. */
 export function plan (options: Options): Spec[] {
@@ -19,10 +41,9 @@ export function plan (options: Options): Spec[] {
 }
 
 function serversOf (name: CaseName, { url, servers, mongodb }: Options): string[] {
-  const usual = caseOf(name).servers
-  if (url !== undefined) return ['url']
+  const all = caseOf(name).servers
+  if (url !== undefined) return name === 'create' || name === 'latency' ? ['url'] : []
+  if (servers !== undefined) return servers.filter(server => all.includes(server.replace(/@.*/, '')))
   // On a scripted MongoDB, Fastify represents all peers.
-  if (servers === undefined) return usual.filter(server => mongodb !== undefined || server !== 'express-mongodb')
-  const stores = usual.map(server => contender(server).store)
-  return servers.filter(server => usual.includes(server) || (name !== 'start' && server !== 'hello' && stores.includes(contender(server).store)))
+  return all.filter(server => mongodb !== undefined || server !== 'express-mongodb')
 }

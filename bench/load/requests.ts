@@ -13,10 +13,15 @@ const plants: ReadonlyArray<{ name: string, tag?: string }> = [
 /** Creates requests by inserting an id between two prepared strings, so that the generator uses little time. */
 export function createRequests (url: string, token: string): () => Shot {
   const { pathname, host } = new URL(url)
-  const head = `POST ${pathname.replace(/\/+$/, '')}/plants HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
+  const head = [
+    `POST ${pathname.replace(/\/+$/, '')}/plants HTTP/1.1`,
+    `Host: ${host}`,
+    `Authorization: Bearer ${token}`,
+    'Content-Type: application/json'
+  ].join('\r\n')
   const templates = plants.map(plant => {
     const body = JSON.stringify(plant)
-    return { before: `${head}Content-Length: ${22 + body.length}\r\n\r\n{"id":`, after: `,${body.slice(1)}`, body }
+    return { before: `${head}\r\nContent-Length: ${22 + body.length}\r\n\r\n{"id":`, after: `,${body.slice(1)}`, body }
   })
   const nextId = growingIds()
   let turn = 0
@@ -36,5 +41,6 @@ export function growingIds (): () => string {
 export function checkAnswer (expected: Expected, status: number, body: string): void {
   const isRight = typeof expected.body === 'string' ? body === expected.body : expected.body.test(body)
   if (status === expected.status && isRight) return
-  throw new Error(`status ${status} with the body ${body.slice(0, 300)}; expected ${expected.status} with ${String(expected.body)}`)
+  const wanted = `${expected.status} with ${String(expected.body)}`
+  throw new Error(`status ${status} with the body ${body.slice(0, 300)}; expected ${wanted}`)
 }

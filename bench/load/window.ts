@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { processorTime, type ProcessorTime } from '../run/processor-time.js'
-import { percentiles, type Percentiles } from '../statistics.js'
+import type { Round } from '../results.js'
+import { processorTime } from '../run/processor-time.js'
+import { percentiles } from '../statistics.js'
 import { checkAnswer, type Shot } from './requests.js'
 
 export interface LoadJob {
@@ -15,16 +16,8 @@ export interface LoadJob {
   pid?: number | undefined // of the server, to measure its processor time; undefined if it runs elsewhere
 }
 
-export interface LoadResult {
-  answers: number // that arrived in the window
-  perSecond: number
-  acknowledged: number // in the whole run: the store must hold as many plants
-  latency: Percentiles | undefined // µs
-  generatorTime: number // s, the generator's processor time in the window
-  generatorBusy: number // share of the window in which the generator was busy
-  processor?: ProcessorTime | undefined // of the server in the window
-  lateness?: number | undefined // µs, p99, by which an open loop started requests late
-}
+/** The figures of the window, and how many plants were acknowledged in the whole run: the store must hold as many. */
+export interface LoadResult extends Round { answers: number, acknowledged: number }
 
 export async function until (isDone: () => boolean): Promise<void> {
   while (!isDone()) await sleep(5)
@@ -80,12 +73,21 @@ export class Window {
     const used = pid === undefined ? undefined : processorTime(pid)
     await unlessFailed(sleep(this.#closesAt - performance.now()))
     const { utilization: generatorBusy } = performance.eventLoopUtilization(before)
-    const own = process.cpuUsage(ownBefore)
-    const processor = used?.()
+    const { user, system } = process.cpuUsage(ownBefore)
+    const { busiestThread, allThreads } = used?.() ?? {}
     const giveUp = setTimeout(() => this.fail(new Error(`a request had no response for ${patience / 1000} s`)), patience)
     await unlessFailed(drain()).finally(() => clearTimeout(giveUp))
-    const [answers, acknowledged, latency] = [this.#answers, this.#acknowledged, percentiles(this.#latencies)]
-    const generatorTime = (own.user + own.system) / 1e6
-    return { answers, perSecond: answers / duration, acknowledged, latency, generatorTime, generatorBusy, processor }
+    const answers = this.#answers
+    const perAnswer = (micros?: number): number | undefined => micros && answers > 0 ? micros / answers : undefined
+    return {
+      answers,
+      acknowledged: this.#acknowledged,
+      perSecond: answers / duration,
+      latency: percentiles(this.#latencies),
+      busiestThread: perAnswer(busiestThread),
+      allThreads: perAnswer(allThreads),
+      generator: perAnswer(user + system),
+      generatorBusy
+    }
   }
 }

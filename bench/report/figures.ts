@@ -1,7 +1,6 @@
-import { caseOf } from '../cases.js'
 import { contender } from '../contenders.js'
-import { connectionsText, type Measurement, type Results, type Round } from '../results.js'
-import { ratio, spread, type Spread } from '../statistics.js'
+import { specKey, type Measurement, type Results, type Round, type Spec } from '../results.js'
+import { median, spread, type Spread } from '../statistics.js'
 
 /** Selects a figure of a round. */
 export type Figure = (round: Round) => number | undefined
@@ -9,39 +8,18 @@ export const perSecond: Figure = round => round.perSecond
 export const busiestThread: Figure = round => round.busiestThread
 export const allThreads: Figure = round => round.allThreads
 export const p99: Figure = round => round.latency?.p99
-export const lateness: Figure = round => round.lateness
+export const perCommit: Figure = round => round.plantsPerCommit
 export const generator: Figure = round => round.generator
 
-/** Measurements by the title under which they are shown together. */
-export function groups ({ measurements, mongodb }: Results): Map<string, Measurement[]> {
-  const found = new Map<string, Measurement[]>()
-  for (const measurement of measurements) {
-    const { case: name, connections, server } = measurement.spec
-    const at = ['commits', 'single', 'start'].includes(name) ? '' : `, ${connectionsText(connections)}`
-    const title = `${name}: ${caseOf(name).what}${at}${contender(server).store === 'mongodb' ? `; ${mongoName(mongodb)}` : ''}`
-    found.set(title, [...found.get(title) ?? [], measurement])
-  }
-  return found
-}
+/** What a measurement is compared with: a spec derived from its own. */
+const bases = {
+  bare: spec => ({ ...spec, server: 'bare' }),
+  'group commit': spec => ({ ...spec, server: `group-${contender(spec.server).store}` }),
+  nearest: (spec, all) => all.find(one => spec.case === 'distance' && one.case === 'distance' && one.server === spec.server),
+  plain: spec => ({ ...spec, server: spec.server.replace(/@.*/, '') })
+} satisfies Record<string, (spec: Spec, all: readonly Spec[]) => Spec | undefined>
 
-/** Describes the MongoDB that was measured. */
-export function mongoName (mongodb: Results['mongodb']): string {
-  if (mongodb === undefined) return 'MongoDB scripted in memory, nothing is durable'
-  const program = programOf(mongodb)
-  const at = /^(127\.|localhost|\[?::1)/.test(mongodb.address) ? ', on the same machine' : ` at ${mongodb.address}`
-  if (program === 'MongoDB') return `MongoDB ${String(mongodb.buildInfo.version)}${at}`
-  return `${program}, a server compatible with MongoDB,${at.replace(',', '')}; durability not checked`
-}
-
-export const labelOf = ({ spec }: Measurement, { mongodb }: Results): string =>
-  contender(spec.server).label.replace('MongoDB', programOf(mongodb))
-
-function programOf (mongodb: Results['mongodb']): string {
-  if (mongodb === undefined) return 'scripted MongoDB'
-  const { process: program, ferretdb, ferretdbVersion } = mongodb.buildInfo
-  if (ferretdb !== undefined || ferretdbVersion !== undefined) return 'FerretDB'
-  return program === undefined || program === 'mongod' || program === 'mongos' ? 'MongoDB' : String(program)
-}
+export type Base = keyof typeof bases
 
 const valuesOf = ({ rounds }: Measurement, pick: Figure): number[] => rounds.flatMap(round => pick(round) ?? [])
 
@@ -62,13 +40,35 @@ export function isAtLeast (measurement: Measurement): boolean {
   return (medianOf(measurement, round => round.generatorBusy) ?? 0) > 0.9
 }
 
-/** The ratio to a base (see `Case.bases`); undefined for throughputs if one of them is a lower bound. */
-export function ratioTo (base: string, one: Measurement, pick: Figure, { measurements }: Results): Spread | undefined {
-  const { spec } = one
-  const server = base === 'first' ? spec.server : base === 'fastify' ? `fastify-${contender(spec.server).store}` : base
-  const alike = measurements.filter(other => other.spec.case === spec.case && other.spec.server === server)
-  const other = alike.find(({ spec: { connections } }) => connections === spec.connections)
-  if (other === undefined || other === one || (pick === perSecond && [other, one].some(isAtLeast))) return undefined
-  const [values, others] = [valuesOf(one, pick), valuesOf(other, pick)]
-  return values.length * others.length === 0 ? undefined : ratio(values, others)
+/**
+ * The median of the ratios to a base within each round, whose measurements ran close together. Empty if there is none:
+ * for throughputs also if one of them is a lower bound.
+ */
+export function ratioText (base: Base, one: Measurement, pick: Figure, { measurements }: Results): string {
+  const spec = bases[base](one.spec, measurements.map(({ spec }) => spec))
+  const other = measurements.find(other => spec !== undefined && specKey(other.spec) === specKey(spec))
+  if (other === undefined || other === one || (pick === perSecond && [other, one].some(isAtLeast))) return ''
+  const others = valuesOf(other, pick)
+  const ratios = valuesOf(one, pick).slice(0, others.length).map((value, round) => value / (others[round] ?? NaN))
+  return ratios.length === 0 ? '' : median(ratios).toFixed(2)
+}
+
+export function throughputText (measurement: Measurement): string {
+  return `${isAtLeast(measurement) ? '≥ ' : ''}${countText(medianOf(measurement, perSecond))}`
+}
+
+/** The p99, or the reason why an open loop has none. */
+export function p99Text (measurement: Measurement): string {
+  return keepsUp(measurement) ? timeText(medianOf(measurement, p99)) : 'cannot keep up'
+}
+
+export function countText (value: number | undefined): string {
+  return value === undefined ? '' : Math.round(value).toLocaleString('en')
+}
+
+/** Formats microseconds with the unit that suits them. */
+export function timeText (micros: number | undefined): string {
+  if (micros === undefined) return ''
+  if (micros < 1000) return `${micros.toFixed(micros < 100 ? 1 : 0)} µs`
+  return micros < 1e6 ? `${(micros / 1000).toFixed(micros < 1e4 ? 2 : 1)} ms` : `${(micros / 1e6).toFixed(2)} s`
 }

@@ -1,90 +1,128 @@
-import { caseOf } from '../cases.js'
-import { specKey, type Measurement, type Results } from '../results.js'
-import type { Spread } from '../statistics.js'
-import { changes } from './changes.js'
-import { allThreads, busiestThread, figure, generator, groups, isAtLeast, keepsUp, labelOf, lateness, medianOf, p99, perSecond, ratioTo, type Figure } from './figures.js'
+import { contender } from '../contenders.js'
+import { caseOf } from '../plan.js'
+import { connectionsText, type Measurement, type Results } from '../results.js'
+import {
+  allThreads, busiestThread, countText, figure, generator, medianOf, p99Text, perCommit, perSecond, ratioText,
+  throughputText, timeText, type Base, type Figure
+} from './figures.js'
 
-type Column = [head: string, cell: (measurement: Measurement) => string | undefined]
-
-/** One table for each group of measurements, without columns that would be empty. */
-export function tables (results: Results, before?: Results): string {
-  return [...groups(results)].map(([title, measurements]) => {
-    const shown = columns(results, measurements, before).filter(([, cell]) => measurements.some(one => (cell(one) ?? '') !== ''))
-    const rows = [shown.map(([head]) => head), ...measurements.map(one => shown.map(([, cell]) => cell(one) ?? ''))]
-    const widths = shown.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
-    const isText = ({ length }: string[], column: number): boolean => column === 0 || (column === length - 1 && shown.at(-1)?.[0] === 'note')
-    const line = (row: string[]): string => row.map((text, column) => isText(row, column) ? text.padEnd(widths[column] ?? 0) : text.padStart(widths[column] ?? 0)).join('  ')
-    return `${title}\n${rows.map(row => `  ${line(row).trimEnd()}\n`).join('')}\n`
-  }).join('')
+/** The command, the machine and the versions of a run. */
+export function header ({ date, command, method, machine, versions, mongodb, measurements }: Results): string {
+  const bare = measurements.find(({ spec }) => spec.server === 'bare')
+  const { low = 0, high = 0, median = 1 } = (bare && figure(bare, perSecond)) ?? {}
+  const lines = [
+    command,
+    `${method.isPublished ? 'a published run' : 'a quick run (--published makes a long one)'}; rounds: ` +
+    `${method.rounds}, each of ${method.seconds} s (latency: ${method.latencySeconds} s) after a lead-in of ` +
+    `${method.leadIn} s; warm-up of each server ${method.warmUp} s`,
+    bare && `the rounds of bare node:http differ by ${((high - low) / median * 100).toFixed(0)} %`,
+    `${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC`,
+    Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', '),
+    mongodb?.description,
+    'busiest, all threads: processor time per response of the server\'s busiest thread, and of all its threads; ' +
+    '≥: the load generator was the limit'
+  ]
+  return `${lines.filter(Boolean).join('\n')}\n`
 }
 
-function columns (results: Results, [first]: readonly Measurement[], before: Results | undefined): Column[] {
-  const compared = before && changes(before, results)
-  const name = first?.spec.case ?? 'create'
-  const { bases } = caseOf(name)
-  const base = bases.slice(0, 1)
-  const to = (base: string, pick: Figure): Column => [`÷ ${base === 'fastify' ? 'Fastify, same store' : base}`, one => ratioText(ratioTo(base, one, pick, results))]
-  const time = (head: string, pick: Figure): Column => [head, one => timeText(medianOf(one, pick))]
-  const count = (head: string, pick: Figure, unit: string, factor = 1): Column => [head, one => textOf(figure(one, pick), ({ median }) => `${countText(median * factor)} ${unit}`)]
-  // With fewer than 10,000 samples, fewer than ten are beyond it.
-  const p999: Column = ['p99.9', one => (one.spec.rate ?? 0) * results.method.latencySeconds < 10_000 ? '' : timeText(medianOf(one, round => round.latency?.p999))]
-  const costs = (head: string, pick: Figure): Column[] => [time(head, pick), ...base.map(one => to(one, pick))]
+/** Describes the MongoDB of a run. */
+export function mongoName ({ mongodb }: Results): string {
+  return mongodb?.description ?? 'MongoDB scripted in memory, nothing is durable'
+}
+
+interface Column {
+  head: string
+  cell: (measurement: Measurement) => string | undefined
+  /** Of columns that do not fit, those of the highest rank are left out. */
+  rank: number
+}
+
+/** A table for each case, its connections and its store, without columns that would be empty or do not fit. */
+export function tables (results: Results, width = 100): string {
+  const groups = new Map<string, Measurement[]>()
+  for (const measurement of results.measurements) {
+    const { case: name, connections, server } = measurement.spec
+    const at = ['commits', 'single'].includes(name) ? '' : `, ${connectionsText(connections)}`
+    const store = contender(server).store === 'mongodb' ? `; ${mongoName(results)}` : ''
+    const title = `${name}: ${caseOf(name).what}${at}${store}`
+    groups.set(title, [...groups.get(title) ?? [], measurement])
+  }
+  return [...groups].map(([title, measurements]) => {
+    const columns = columnsOf(results, measurements)
+      .map(column => ({ ...column, cells: [column.head, ...measurements.map(one => column.cell(one) ?? '')] }))
+      .filter(({ cells }) => cells.some((cell, row) => row > 0 && cell !== ''))
+      .map(column => ({ ...column, width: Math.max(...column.cells.map(cell => cell.length)) }))
+    while (columns.reduce((sum, column) => sum + column.width + 2, 0) > width) {
+      const highest = Math.max(...columns.map(({ rank }) => rank))
+      columns.splice(columns.findLastIndex(({ rank }) => rank === highest), 1)
+    }
+    const lines = [undefined, ...measurements].map((_, row) => columns.map(({ cells, width }, index) => {
+      const cell = cells[row] ?? ''
+      return `  ${index === 0 ? cell.padEnd(width) : cell.padStart(width)}`
+    }).join('').trimEnd())
+    return `${title}\n${lines.join('\n')}\n`
+  }).join('\n')
+}
+
+function columnsOf (results: Results, [first]: readonly Measurement[]): Column[] {
+  const isOpen = first?.spec.rate !== undefined
+  const column = (rank: number, head: string, cell: Column['cell']): Column => ({ head, cell, rank })
+  const time = (rank: number, head: string, pick: Figure): Column =>
+    column(rank, head, one => timeText(medianOf(one, pick)))
+  const to = (rank: number, base: Base, pick: Figure): Column =>
+    column(rank, `÷ ${base}`, one => isOpen ? '' : ratioText(base, one, pick, results))
   return [
-    ['server', one => labelOf(one, results)],
-    ['rate', ({ spec }) => countText(spec.rate)],
-    ['distance', ({ spec }) => spec.distance === undefined ? '' : `${spec.distance} ms`],
-    ['connections', ({ spec }) => name === 'commits' ? String(spec.connections) : ''],
-    count('first answer', round => round.firstAnswer, 'ms'),
-    to('hello', round => round.firstAnswer),
-    ['requests/s', throughputText],
-    ['lowest–highest', one => textOf(figure(one, perSecond), ({ low, high }) => `${countText(low)}–${countText(high)}`)],
-    ...bases.map(base => to(base, perSecond)),
-    ...costs('busiest thread, per response', busiestThread),
-    ...costs('all threads', allThreads),
-    time('p50', round => round.latency?.p50),
-    time('p99', p99),
-    ...(name === 'latency' ? [p999, time('max', round => round.latency?.max)] : []),
-    ['plants per commit', one => medianOf(one, round => round.plantsPerCommit)?.toFixed(1)],
-    time('generator, per response', generator),
-    count('generator busy', round => round.generatorBusy, '%', 100),
-    ['÷ before', one => compared?.get(specKey(one.spec))],
-    ['note', note]
+    column(0, 'server', ({ label }) => label),
+    column(0, 'rate', ({ spec }) => countText(spec.rate)),
+    column(0, 'distance', ({ spec }) => spec.distance === undefined ? '' : `${spec.distance} ms`),
+    column(0, 'connections', ({ spec }) => spec.case === 'commits' ? String(spec.connections) : ''),
+    column(isOpen ? 4 : 0, 'requests/s', throughputText),
+    column(isOpen ? 6 : 2, 'range', one => {
+      const { low, high } = figure(one, perSecond) ?? {}
+      return `${countText(low)}–${countText(high)}`
+    }),
+    to(6, 'bare', perSecond),
+    to(1, 'nearest', perSecond),
+    to(3, 'group commit', perSecond),
+    to(5, 'plain', perSecond),
+    time(isOpen ? 5 : 1, 'busiest', busiestThread),
+    to(1, 'bare', busiestThread),
+    to(1, 'plain', busiestThread),
+    time(isOpen ? 5 : 1, 'all threads', allThreads),
+    to(5, 'bare', allThreads),
+    to(1, 'plain', allThreads),
+    time(isOpen ? 1 : 3, 'p50', round => round.latency?.p50),
+    column(isOpen ? 0 : 2, 'p99', p99Text),
+    // With fewer than 10,000 samples, fewer than ten are beyond it.
+    column(1, 'p99.9', one => (one.spec.rate ?? 0) * results.method.latencySeconds < 10_000
+      ? ''
+      : timeText(medianOf(one, round => round.latency?.p999))),
+    time(1, 'max', round => isOpen ? round.latency?.max : undefined),
+    column(1, 'plants per commit', one => medianOf(one, perCommit)?.toFixed(1)),
+    time(2, 'generator late', round => round.lateness),
+    time(7, 'generator', generator)
   ]
 }
 
-function note (measurement: Measurement): string {
-  const late = medianOf(measurement, lateness)
-  if (!keepsUp(measurement)) return latencyText(measurement)
-  if (isAtLeast(measurement)) return 'limited by the generator'
-  return late === undefined ? '' : `generator late by ${timeText(late)} at p99`
+/** Breaks lines at spaces, so that they fit into a terminal of 100 columns. */
+export function wrapped (text: string): string {
+  return text.replace(/^.{101,}$/gm, line => line.replace(/(.{1,100})(?: |$)/g, '$1\n').trimEnd())
 }
 
-/** The p99 of an open loop, or the reason why there is none. */
-export function latencyText (measurement: Measurement): string {
-  if (keepsUp(measurement)) return timeText(medianOf(measurement, p99))
-  // A server that cannot keep up with a rate is not measured at higher ones.
-  return figure(measurement, perSecond) === undefined ? 'not tried' : 'cannot keep up'
-}
-
-export function throughputText (measurement: Measurement): string {
-  const text = countText(medianOf(measurement, perSecond))
-  return text !== '' && isAtLeast(measurement) ? `at least ${text}` : text
-}
-
-const textOf = (value: Spread | undefined, text: (value: Spread) => string): string => value === undefined ? '' : text(value)
-
-/** For example `0.79 (0.76–0.81)`: the ratio of the medians, and the range of the rounds. */
-export function ratioText (value: Spread | undefined): string {
-  if (value === undefined) return ''
-  const text = (number: number): string => number.toFixed(number < 10 ? 2 : 1)
-  return `${text(value.median)}${value.rounds > 1 ? ` (${text(value.low)}–${text(value.high)})` : ''}`
-}
-
-export const countText = (value: number | undefined): string => value === undefined ? '' : Math.round(value).toLocaleString('en')
-
-/** Formats microseconds with the unit that suits them. */
-export function timeText (micros: number | undefined): string {
-  if (micros === undefined) return ''
-  if (micros < 1000) return `${micros.toFixed(micros < 100 ? 1 : 0)} µs`
-  return micros < 1e6 ? `${(micros / 1000).toFixed(micros < 1e4 ? 2 : 1)} ms` : `${(micros / 1e6).toFixed(2)} s`
+/** An HTML page that needs no other file. */
+export function page (results: Results, pictures: Record<string, string>): string {
+  const text = `${tables(results, Infinity)}\n${header(results)}`
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>plant-store, measured</title>
+<style>
+:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
+pre { overflow-x: auto }
+</style>
+<h1>plant-store, measured</h1>
+${Object.values(pictures).join('\n')}
+<pre>${text.replace(/[&<>]/g, sign => `&#${sign.charCodeAt(0)};`)}</pre>
+</html>
+`
 }

@@ -1,40 +1,48 @@
 import { messageOf } from '../../src/error-message.js'
 import type { Contender } from '../contenders.js'
-import { checkAnswer, growingIds, type Expected } from '../load/requests.js'
+import { checkAnswer, growingIds } from '../load/requests.js'
 
-interface Probe extends Expected { send: string, token?: string }
+interface Probe { send: string, status: number, body: RegExp, token?: string | undefined }
 
 /**
  * Checks the responses of a server before it is measured, those of plant-store most thoroughly.
  * @returns the number of plants that the server has stored
  * @throws {Error} at the first wrong response
  */
-export async function prove (contender: Contender, url: string, token: string): Promise<number> {
+export async function prove ({ label, ...contender }: Contender, url: string, token: string): Promise<number> {
   const all = probes(contender, token)
   for (const { send, token, ...expected } of all) {
-    const headers = { 'content-type': 'application/json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) }
-    const response = await fetch(`${url.replace(/\/$/, '')}/plants`, { method: 'POST', headers, body: send, signal: AbortSignal.timeout(10_000) })
+    const response = await fetch(`${url.replace(/\/$/, '')}/plants`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) },
+      body: send,
+      signal: AbortSignal.timeout(10_000)
+    })
     try {
       checkAnswer(expected, response.status, await response.text())
     } catch (error) {
-      throw new Error(`${contender.label} responds incorrectly: to ${send} with ${messageOf(error)}`)
+      throw new Error(`${label} responds incorrectly: to ${send} with ${messageOf(error)}`)
     }
   }
-  return contender.store === 'none' ? 0 : new Set(all.flatMap(({ send, status }) => status === 200 ? send : [])).size
+  return contender.store === 'none' ? 0 : all.filter(({ status }) => status === 200).length
 }
 
-function probes ({ isOurs, store, name }: Contender, token: string): Probe[] {
-  const created = (id: string, plant: object): Probe => ({ send: `{"id":${id},${JSON.stringify(plant).slice(1)}`, status: 200, body: JSON.stringify(plant), token })
-  const refused = (send: string, status: number, code: RegExp): Probe => ({ send, status, body: isOurs ? code : /./s, token })
-
+function probes ({ isOurs, store, checks }: Omit<Contender, 'label'>, token: string): Probe[] {
   const nextId = growingIds()
-  const plants = [created(nextId(), { name: 'Größe "Ж" 🌱', tag: 'Araceae' }), created(nextId(), { name: 'Aloe' })]
-  if (name === 'bare') return plants
-  // Two ids that JSON.parse rounds to the same number, and a retry of the first two plants.
-  const big = `90${nextId()}`
-  if (isOurs) plants.push(created(`${big}0`, { name: 'Even' }), created(`${big}1`, { name: 'Odd' }), ...plants)
-  const taken = store === 'none' && name !== 'url' ? [] : plants.map(({ send }) => refused(send.replace('"name":"', '$&x'), 400, /"error":40004\b/))
-  const invalid = ['{"id":1}', '{"name":"Aloe"}', '{"id":"one","name":"Aloe"}', '{"id":1.5,"name":"Aloe"}', '{"id":1,', '[]'].map(body => refused(body, 400, /"error":4000[23]\b/))
-  const { token: _, ...anonymous } = refused('{"id":1,"name":"Aloe"}', 401, /"error":40101\b/)
-  return [...plants, ...taken, ...invalid, anonymous, { ...refused(anonymous.send, 401, /"error":40102\b/), token: 'a-token-that-nobody-has' }]
+  // JSON.parse rounds the two long ids to the same number.
+  const long = `90${nextId()}`
+  const ids = isOurs ? [nextId(), `${long}0`, `${long}1`] : [nextId()]
+  const created = ids.map((id): Probe =>
+    ({ send: `{"id":${id},"name":"Größe \\"Ж\\" 🌱"}`, status: 200, body: /^{"name":"Größe \\"Ж\\" 🌱"}$/, token }))
+  const refused = (send: string, status: number, code: RegExp, used: string | undefined = token): Probe =>
+    ({ send, status, body: isOurs ? code : /./s, token: used })
+
+  const taken = created.map(({ send }) => refused(send.replace('"name":"', '$&x'), 400, /"error":40004\b/))
+  const invalid = ['{"id":1}', '{"name":"Aloe"}', '{"id":"one","name":"Aloe"}', '{"id":1.5,"name":"Aloe"}', '{"id":1,', '[]']
+  return [
+    ...created,
+    ...(isOurs || store !== 'none' ? taken : []),
+    ...(checks === 'nothing' ? [] : invalid.map(body => refused(body, 400, /"error":4000[23]\b/))),
+    ...(checks === 'token' ? [refused('{"id":1,"name":"Aloe"}', 401, /"error":40102\b/, 'a-token-that-nobody-has')] : [])
+  ]
 }

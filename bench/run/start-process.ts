@@ -1,10 +1,11 @@
-import { fork, spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 interface Start {
+  node?: string
   words?: string[]
   environment?: Record<string, string>
   logFile: string // reading from a pipe would take processor time from the measurement
@@ -17,12 +18,24 @@ process.on('exit', () => {
 })
 
 /** Starts a module in a separate process, and waits until it has printed its address. */
-export async function startProcess (module: URL, { words = [], environment = {}, logFile }: Start) {
+export async function startProcess (module: URL, { node, words = [], environment = {}, logFile }: Start) {
   const log = openSync(logFile, 'w')
   // The scripted MongoDB exits when its standard input closes, even if this process is killed.
-  const child = spawn(process.execPath, [fileURLToPath(module), ...words], { env: { ...cleanEnvironment(), ...environment }, stdio: ['pipe', log, log] })
+  const child = spawn(node ?? process.execPath, [fileURLToPath(module), ...words], {
+    env: { ...cleanEnvironment(), ...environment },
+    stdio: ['pipe', log, log]
+  })
   closeSync(log)
-  const stop = keep(child)
+  running.add(child)
+  child.on('exit', () => running.delete(child))
+  const stop = async (): Promise<void> => {
+    if (!running.has(child)) return
+    const exit = once(child, 'exit')
+    child.kill()
+    const kill = setTimeout(() => child.kill('SIGKILL'), 5000)
+    await exit
+    clearTimeout(kill)
+  }
   for (const giveUpAt = Date.now() + 20_000; Date.now() < giveUpAt && child.exitCode === null; await sleep(1)) {
     const output = readFileSync(logFile, 'utf8')
     const address = /(?:https?|mongodb):\/\/[^\s"',]+/.exec(output)?.[0].replace(/[/.]+$/, '')
@@ -32,28 +45,8 @@ export async function startProcess (module: URL, { words = [], environment = {},
   throw new Error(`${fileURLToPath(module)} did not start: ${readFileSync(logFile, 'utf8').slice(-1500)}`)
 }
 
-/** Starts a module that exchanges messages with this process. */
-export function forkModule (module: URL): { child: ChildProcess, stop: () => Promise<void> } {
-  const child = fork(module, { env: cleanEnvironment(), execArgv: [] })
-  return { child, stop: keep(child) }
-}
-
 /** Excludes settings of the service in the caller's environment, and the loaders of a coverage run. */
 function cleanEnvironment (): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR, LANG } = process.env
   return { PATH, HOME, TMPDIR, LANG }
-}
-
-/** @returns a function that stops the process */
-function keep (child: ChildProcess): () => Promise<void> {
-  running.add(child)
-  child.on('exit', () => running.delete(child))
-  return async () => {
-    if (!running.has(child)) return
-    const exit = once(child, 'exit')
-    child.kill()
-    const kill = setTimeout(() => child.kill('SIGKILL'), 5000)
-    await exit
-    clearTimeout(kill)
-  }
 }

@@ -1,30 +1,33 @@
-import { Worker } from 'node:worker_threads'
 import type { PeerStore, Plant } from './peer-store.js'
 
-interface Pending { plant: Plant, resolve: (stored: boolean) => void }
+/** Writes plants at once, and resolves to whether each of them was new. */
+export type Write = (plants: Plant[]) => Promise<boolean[]>
 
-/** Group commit at its simplest: plants that arrive during a transaction form the next one, in a separate thread. */
-export function groupCommit (path: string): PeerStore {
-  const thread = new Worker(new URL('group-commit-thread.js', import.meta.url), { workerData: path })
+interface Pending { plant: Plant, resolve: (isStored: boolean) => void, reject: (error: unknown) => void }
+
+/** Group commit at its simplest: plants that arrive while as many writes are in flight as may be form the next one. */
+export function groupCommit (write: Write, maxInFlight: number): PeerStore {
   let pending: Pending[] = []
-  let writing: Pending[] = []
+  let inFlight = 0
 
-  function write (): void {
-    if (writing.length > 0 || pending.length === 0) return
-    writing = pending
-    pending = []
-    thread.postMessage(writing.map(({ plant }) => plant))
+  async function flush (): Promise<void> {
+    while (inFlight < maxInFlight && pending.length > 0) {
+      const batch = pending
+      pending = []
+      inFlight++
+      try {
+        const stored = await write(batch.map(({ plant }) => plant))
+        for (const [index, { resolve }] of batch.entries()) resolve(stored[index] === true)
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+      inFlight--
+    }
   }
 
-  thread.on('message', (stored: boolean[]) => {
-    const written = writing
-    writing = []
-    for (const [place, { resolve }] of written.entries()) resolve(stored[place] === true)
-    write()
-  })
   return {
-    insert: plant => new Promise(resolve => {
-      if (pending.push({ plant, resolve }) === 1) setImmediate(write)
+    insert: plant => new Promise((resolve, reject) => {
+      if (pending.push({ plant, resolve, reject }) === 1) setImmediate(flush)
     })
   }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { MongoClient } from 'mongodb'
 import { groupCommit } from './group-commit.js'
-import { openSqliteFile } from './sqlite-file.js'
+import { insertIntoMongo } from './mongodb.js'
+import { openSqliteFile, sqliteThread } from './sqlite.js'
 
 export interface Plant { id: number, name: string, tag?: string | undefined }
 
@@ -10,32 +10,17 @@ export interface PeerStore {
   insert: (plant: Plant) => boolean | Promise<boolean>
 }
 
-/** One write for each request, as in a first version; with BATCHING, pending requests share a write. */
+/** One write for each request, as in a first version; with `STORE=group commit`, pending requests share a write. */
 export async function openPeerStore (): Promise<PeerStore> {
-  const { MONGODB_URL, DATA_DIR = '', BATCHING } = process.env
-  if (MONGODB_URL !== undefined) return await openMongo(MONGODB_URL)
+  const { MONGODB_URL, DATA_DIR = '', STORE } = process.env
   const path = join(DATA_DIR, 'plants.db')
-  return BATCHING === undefined ? await openSqlite(path) : groupCommit(path)
-}
-
-/** As durable as the service's own writes. */
-async function openMongo (url: string): Promise<PeerStore> {
-  const client = await new MongoClient(url).connect()
-  const plants = client.db().collection<{ _id: number, name: string, tag?: string }>('plants', { writeConcern: { w: 'majority', journal: true } })
-  return {
-    async insert ({ id, name, tag }) {
-      try {
-        await plants.insertOne({ _id: id, name, ...(tag === undefined ? {} : { tag }) })
-        return true
-      } catch (error) {
-        if (error instanceof Error && 'code' in error && error.code === 11000) return false
-        throw error
-      }
-    }
+  if (STORE === 'none') return { insert: () => true }
+  if (MONGODB_URL !== undefined) {
+    const { insertOne, insertMany } = await insertIntoMongo(MONGODB_URL)
+    // The service, too, has up to 16 batches in flight.
+    return STORE === 'group commit' ? groupCommit(insertMany, 16) : { insert: insertOne }
   }
-}
-
-async function openSqlite (path: string): Promise<PeerStore> {
+  if (STORE === 'group commit') return groupCommit(sqliteThread(path), 1)
   const database = await openSqliteFile(path)
   const insert = database.prepare('INSERT INTO plants(id, name, tag) VALUES(?, ?, ?) ON CONFLICT(id) DO NOTHING')
   return { insert: ({ id, name, tag }) => insert.run(id, name, tag ?? null).changes === 1 }

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Plant } from './peer-store.js'
-import { openSqliteFile } from './sqlite-file.js'
+import { openSqliteFile } from './sqlite.js'
 
 /** Stores the plants of each message in one transaction, and replies with whether each of them was new. */
 const database = await openSqliteFile(String(workerData))

@@ -1,22 +1,57 @@
 import { performance } from 'node:perf_hooks'
 import { percentiles } from '../statistics.js'
-import { openConnection } from './open-connection.js'
-import type { Shot } from './requests.js'
+import { openConnection, type Connection } from './connection.js'
+import { createRequests, type Shot } from './requests.js'
 import { until, Window, type LoadJob, type LoadResult } from './window.js'
+
+/** Runs an open loop if the job has a rate, otherwise a closed loop. */
+export async function runLoad (job: LoadJob): Promise<LoadResult> {
+  const window = new Window(job)
+  const next = createRequests(job.url, job.token)
+  const open = async () => await openConnection(job.url, window.fail)
+  const connections = await Promise.all(Array.from({ length: job.connections }, open))
+  try {
+    return await (job.rate === undefined ? closedLoop : openLoop)(job, window, connections, next)
+  } finally {
+    for (const connection of connections) connection.close()
+  }
+}
+
+type Loop = (job: LoadJob, window: Window, connections: Connection[], next: () => Shot) => Promise<LoadResult>
+
+/** Each connection sends its next request after the response to the last one. */
+const closedLoop: Loop = async (_job, window, connections, next) => {
+  let pending = 0
+  let isStopped = false
+
+  function send (connection: Connection): void {
+    const shot = next()
+    const since = performance.now()
+    pending++
+    connection.send(shot.text, (status, body) => {
+      pending--
+      window.answer(shot, status, body, since)
+      if (!isStopped) send(connection)
+    })
+  }
+
+  connections.forEach(send)
+  return await window.pass(async () => {
+    isStopped = true
+    await until(() => pending === 0)
+  })
+}
 
 /**
  * Starts requests at a fixed rate, however slow the server is, and measures each from the time at which it should have
  * started: a stall of half a second shows in all requests that it delayed, not in one per connection.
  */
-export async function openLoop (job: LoadJob, rate: number, next: () => Shot): Promise<LoadResult> {
-  const window = new Window(job)
-  const open = async () => await openConnection(job.url, window.fail)
-  const connections = await Promise.all(Array.from({ length: job.connections }, open))
+const openLoop: Loop = async ({ rate = 1, leadIn, duration }, window, connections, next) => {
   const free = [...connections] // they take turns: a server closes one that is idle, Node after 5 s
   const lateStarts: number[] = []
-  const total = Math.floor((job.leadIn + job.duration) * rate)
+  const total = Math.floor((leadIn + duration) * rate)
   const begin = performance.now()
-  const dueAt = (place: number): number => begin + place * 1000 / rate
+  const dueAt = (index: number): number => begin + index * 1000 / rate
   let started = 0
   let isStopped = false
 
@@ -55,16 +90,18 @@ export async function openLoop (job: LoadJob, rate: number, next: () => Shot): P
     // What is due can start for another second.
     await until(() => started === total || performance.now() > dueAt(total) + 1000)
     // A request that could not even start counts with the time it has waited.
-    const waited = (place: number): void => window.record(performance.now() - dueAt(place))
+    const waited = (index: number): void => window.record(performance.now() - dueAt(index))
     for (; started < total; started++) if (window.includes(dueAt(started))) waited(started)
     await until(() => free.length === connections.length)
   }
 
   try {
     tick()
-    return { ...await window.pass(drain), lateness: percentiles(lateStarts)?.p99 }
+    const result = await window.pass(drain)
+    const keptUp = result.answers > rate * duration * 0.95
+    // The short sleeps of an open loop count as busy time.
+    return { ...result, generatorBusy: undefined, lateness: percentiles(lateStarts)?.p99, keptUp }
   } finally {
     isStopped = true
-    for (const connection of connections) connection.close()
   }
 }
