@@ -3,23 +3,13 @@ import { StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } fro
 import { BatchQueue } from './batch-queue.js'
 import type { StoreWriter } from './store-writer.js'
 
-/**
- * Milliseconds for which the store is not ready after a failed write, unless another succeeds. Then a check decides,
- * since a load balancer sends no write to a service that is not ready.
- */
-const FAILURE_HOLD_MS = 1_000
-
 /** A plant store whose pending requests share batches. It can be opened once, and stays closed once closed. */
 export class BatchedPlantStore implements PlantStore {
-  readonly #writer: StoreWriter
   readonly #queue: BatchQueue
-  readonly #clock: Clock
   #state: 'new' | 'open' | 'closed' = 'new'
 
-  constructor (writer: StoreWriter, clock: Clock = systemClock, random: () => number = Math.random) {
-    this.#writer = writer
+  constructor (private readonly writer: StoreWriter, clock: Clock = systemClock, random = Math.random) {
     this.#queue = new BatchQueue(writer, clock, random)
-    this.#clock = clock
   }
 
   async open (): Promise<boolean> {
@@ -27,7 +17,7 @@ export class BatchedPlantStore implements PlantStore {
     if (this.#state === 'open') return false
     this.#state = 'open'
     try {
-      await this.#writer.open?.()
+      await this.writer.open?.()
     } catch (error) {
       // It may have been closed meanwhile.
       if (this.#state === 'open') this.#state = 'new'
@@ -40,17 +30,18 @@ export class BatchedPlantStore implements PlantStore {
     return this.#queue.create(plant, deadline)
   }
 
+  /** At first and after a failed write, only a write or a thorough check makes the store ready. */
   async ready (): Promise<void> {
     if (this.#state === 'closed') throw new Error('the store is closed')
-    const { failure, failedAt } = this.#queue
-    if (failure !== undefined && this.#clock.now() - failedAt < FAILURE_HOLD_MS) throw failure
-    await this.#writer.check(failure !== undefined)
-    if (this.#queue.failure === failure) this.#queue.failure = undefined
+    const { fault } = this.#queue
+    await this.writer.check(fault !== undefined)
+    // A write may have failed meanwhile.
+    if (this.#queue.fault === fault) this.#queue.fault = undefined
   }
 
   async close (): Promise<void> {
     this.#state = 'closed'
     await this.#queue.close()
-    await this.#writer.close()
+    await this.writer.close()
   }
 }

@@ -1,13 +1,12 @@
 import type { CreateOutcome, NewPlant, PlantNotStored, PlantOutcomeUnknown } from '../../plant-store.js'
 
-/** A request whose plant cannot be written in time is given up this long before its deadline, for the response. */
-export const RESPONSE_TIME_MS = 50
+/** Milliseconds before its deadline at which a plant that cannot be written in time is given up, for the response. */
+export const RESPONSE_MARGIN_MS = 50
 
 /** Why a plant was not stored, or may not have been. */
-export type CreateFailure = PlantNotStored | PlantOutcomeUnknown
+export type CreateError = PlantNotStored | PlantOutcomeUnknown
 
-/** The result of a write for one plant of its batch. */
-export type WriteResult = CreateOutcome | CreateFailure
+export type WriteResult = CreateOutcome | CreateError
 
 /** Writes many plants at once, durably. */
 export interface StoreWriter {
@@ -20,17 +19,16 @@ export interface StoreWriter {
   open? (): Promise<void>
   /**
    * Never rejects.
-   * @param deadline on the clock of `performance.now()`: no plant's outcome is of use after it
-   * @param earliestDeadline on the same clock: the first plant's outcome is of no use after it
-   * @returns a result for each plant, in order; or one failure of the whole batch, which any of its plants may have
-   *   caused
+   * @param deadline on the clock of `performance.now()`: the last plant's; the first one's is `earliestDeadline`
+   * @returns a result for each plant, in order, also if some are refused; or one error of the whole batch, for a reason
+   *   of the store's
    */
   write (
     plants: readonly NewPlant[], deadline: number, earliestDeadline: number
-  ): Promise<readonly WriteResult[] | CreateFailure>
+  ): Promise<readonly WriteResult[] | CreateError>
   /**
    * Resolves if a write would be possible now; otherwise rejects with the reason.
-   * @param thoroughly whether to test an actual write, as after a failed one
+   * @param thoroughly whether to test all that a write needs, as at first and after a failed write
    */
   check (thoroughly: boolean): Promise<void>
   /** Releases all resources; nothing is written afterwards. */

@@ -1,4 +1,4 @@
-import type { CreateFailure, WriteResult } from '../batching/store-writer.js'
+import type { CreateError, WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
 import { connectionFault, wasSilent, type DriverError } from './mongo-errors.js'
 
@@ -42,13 +42,13 @@ export function duplicateOutcome (
 }
 
 /** Why a plant of a batch was not stored, or may not have been. */
-export function writeFailure (error: WriteError): CreateFailure {
+export function writeFailure (error: WriteError): CreateError {
   const reason = `MongoDB: write error ${describe(error)}`
   return REFUSALS.has(error.code) ? new PlantNotStored(reason, { permanent: true }) : new PlantOutcomeUnknown(reason)
 }
 
 /** Why a whole batch was not stored, or may not have been. */
-export function commandFailure (error: DriverError, isUnsent: boolean): CreateFailure {
+export function commandFailure (error: DriverError, isUnsent: boolean): CreateError {
   const reason = connectionFault(error)
   if (REFUSALS.has(Number(error.code))) return new PlantNotStored(reason, { permanent: true })
   const wasNotSent = isUnsent || error.name === 'MongoServerSelectionError'

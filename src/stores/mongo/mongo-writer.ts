@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
-import { RESPONSE_TIME_MS, type CreateFailure, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
+import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
 import { PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
 import type { CommandStarted, MongoCollection, MongoDriverClient } from './mongo-driver.js'
 import { connectionFault, type DriverError } from './mongo-errors.js'
@@ -83,14 +83,14 @@ export class MongoWriter implements StoreWriter {
     await this.#ownClient?.close()
   }
 
-  async write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[] | CreateFailure> {
+  async write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[] | CreateError> {
     const comment = `plant-store ${randomUUID()}`
     if (this.#plants.db.client.options.monitorCommands) this.#unsent.add(comment)
     // The driver's own timeouts are not enough: a command whose connection closes while it is being written never
     // settles, and keeps its place in the pool. Aborting it frees both.
     const limit = new AbortController()
     const { signal } = limit
-    const timeout = Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_TIME_MS)
+    const timeout = Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_MARGIN_MS)
     const timer = this.#clock.setTimeout(() => limit.abort(new Error('no response in time')), timeout)
     try {
       await this.#connect(signal)

@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '../../clock.js'
 import { messageOf } from '../../error-message.js'
-import type { CreateFailure, StoreWriter, WriteResult } from '../batching/store-writer.js'
+import type { CreateError, StoreWriter, WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../../plant-store.js'
 import { LOCK_WAIT_MS } from './database.js'
 import { startDatabaseThread, type DatabaseThread } from './database-thread.js'
@@ -42,7 +42,7 @@ export class SqliteClient implements StoreWriter {
 
   async write (
     plants: readonly NewPlant[], _deadline: number, earliestDeadline: number
-  ): Promise<readonly WriteResult[] | CreateFailure> {
+  ): Promise<readonly WriteResult[] | CreateError> {
     const rows = plants.map(({ id, name, tag = null }): Row => [id, name, tag])
     // It ends early enough for the outcome to be reported, even after a check that waits too.
     const lockWaitMs = Math.min(earliestDeadline - this.#clock.now() - 2 * LOCK_WAIT_MS, LOCK_WAIT_MS)

@@ -1,5 +1,5 @@
 import { BatchedPlantStore } from '../../../src/stores/batching/batched-plant-store.js'
-import type { CreateFailure, StoreWriter, WriteResult } from '../../../src/stores/batching/store-writer.js'
+import type { CreateError, StoreWriter, WriteResult } from '../../../src/stores/batching/store-writer.js'
 import { PlantNotStored, type NewPlant } from '../../../src/plant-store.js'
 import { VirtualClock } from '../virtual-clock.js'
 
@@ -28,7 +28,7 @@ export class FakeWriter implements StoreWriter {
 
   write (
     plants: readonly NewPlant[], deadline: number, earliestDeadline: number
-  ): Promise<readonly WriteResult[] | CreateFailure> {
+  ): Promise<readonly WriteResult[] | CreateError> {
     return new Promise(resolve => {
       const ids = plants.map(({ id }) => Number(id))
       const answer: WrittenBatch['answer'] = results => resolve(typeof results === 'string' ? ids.map(() => results) : results)
