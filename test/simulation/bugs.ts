@@ -26,24 +26,24 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['an unknown outcome reported as not stored: a command that was sent counts as not sent', 'const wasNotSent = isUnsent', 'const wasNotSent = true']
   ],
   'stores/batching/batch-queue.js': [
-    ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.failure instanceof PlantOutcomeUnknown))', 'if (true)'],
-    ['a close that does not wait for writes in flight', 'else if (this.#inFlight === 0)', 'else'],
-    ['a close that gives up pending plants without sending them', 'failure !== undefined || this.#probes === 0', 'true'],
-    ['more than one transaction at a time', 'this.#inFlight < this.#writer.maxInFlight', 'this.#inFlight <= this.#writer.maxInFlight'],
-    ['a missing retry', 'again.push(create)', 'undefined'],
-    ['a lost part of a batch that is divided', 'this.#pending.unshift(...again)', 'this.#pending.unshift(...again.slice(1))'],
-    ['a batch that is not divided after it has failed', 'Math.ceil(batch.length / PROBES_AT_ONCE)', 'LARGEST_BATCH'],
-    ['plants that wait for a success without an end', 'create.dueAt = this.#resumeAt', 'create.dueAt = Infinity'],
+    ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.earlierError instanceof PlantOutcomeUnknown))', 'if (true)'],
+    ['a close that does not wait for writes in flight', 'this.#inFlight + this.#pending.length > 0', 'this.#pending.length > 0'],
+    ['a close that gives up pending plants without sending them', '(create.earlierError === undefined && !isFailing)', 'false'],
+    ['more than one transaction at a time', 'this.#inFlight >= this.writer.maxInFlight', 'this.#inFlight > this.writer.maxInFlight'],
+    ['a missing retry', 'return !isLast || giveUp(create)', 'return false'],
+    ['a lost part of a batch that is sent again', 'again.concat(', 'again.slice(1).concat('],
+    ['a probe that is the last one', 'this.#probe = undefined', 'undefined'],
+    ['plants that failed by themselves and wait without an end', 'now + jitter * LONGEST_BACKOFF_MS', 'Infinity'],
     ['a timer that is not started again', 'this.#timer = undefined', 'undefined'],
-    ['a deadline that is not watched', '({ deadline }) => deadline <= late', '() => false'],
-    ['no pause between attempts', '0.5 + random() / 2', '0']
+    ['a deadline that is not watched', 'create.deadline > late || giveUp(create)', 'true'],
+    ['no pause between attempts', '0.5 + this.random() / 2', '0']
   ],
   'stores/sqlite/sqlite-client.js': [
     ['an uncertain outcome reported as not stored: the thread died', 'outcomeUnknown: this.#lastAnswer === undefined', 'outcomeUnknown: false'],
     ['results of the thread assigned to the wrong plants', 'return answer.outcomes ??', 'return answer.outcomes?.toReversed() ??'],
     ['a tag that is not stored', 'tag = null }) => [id, name, tag]', 'tag = null }) => [id, name, null]']
   ],
-  'http/create-plant.js': [
+  'route/create-plant.js': [
     ['a dropped deadline', '}, storeTimeout);', '}, 2 ** 30);'],
     ['bytes in the queue that are not released', 'queue.bytes -= bytes', 'undefined'],
     ['queue places that are not released', 'queue.pending--', 'undefined']

@@ -135,9 +135,6 @@ export class SimulatedMongo extends SimulatedStore {
     }
     if (fault?.kind === 'slow' || this.#isLagging) this.isUncertain = true
     this.#after(latency + (fault?.kind === 'slow' ? fault.after : 0), () => {
-      if (this.isPoisoned(documents.map(({ _id }) => _id))) {
-        return this.#after(this.#latency(), () => reject(serverError(2, ['NoWritesPerformed'])))
-      }
       if (fault?.kind === 'error') {
         const stores = fault.stores && !REFUSED.includes(fault.code)
         if (REFUSED.includes(fault.code)) this.hasRefused = true
@@ -174,7 +171,9 @@ export class SimulatedMongo extends SimulatedStore {
       const { _id } = document
       const text = textOf(document)
       const fails = fault?.kind === 'write errors' && index % fault.every === 0
-      if (fails) {
+      if (this.isPoisoned(_id)) {
+        errors.push({ index, code: 121, errmsg: 'not valid' })
+      } else if (fails) {
         if (REFUSED.includes(fault.code)) this.hasRefused = true
         else this.isUncertain = true
         errors.push({ index, code: fault.code, errmsg: 'scripted' })

@@ -1,8 +1,10 @@
 import { EventEmitter } from 'node:events'
-import type { CreateOutcome } from '../../src/plant-store.js'
+import { PlantNotStored, type CreateOutcome } from '../../src/plant-store.js'
 import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/sqlite-worker.js'
 import { SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
+
+const REFUSED = new PlantNotStored('refused', { permanent: true }) as unknown as CreateOutcome
 
 /** A database file whose transactions are durable once they are committed, and the threads that write to it. */
 export class SimulatedSqlite extends SimulatedStore {
@@ -44,13 +46,13 @@ export class SimulatedSqlite extends SimulatedStore {
       if (fault.perhaps && fault.stores) this.#write(ids, texts)
       return failed('failed', fault.perhaps, fault.permanent, this.random.chance(0.5))
     }
-    if (this.isPoisoned(ids)) return failed('damaged', false, false, this.random.chance(0.5))
     return { kind: 'done', outcomes: this.#write(ids, texts) }
   }
 
   #write (ids: readonly bigint[], texts: readonly string[]): CreateOutcome[] | null {
     const outcomes = texts.map((text, i): CreateOutcome => {
       const id = ids[i] ?? 0n
+      if (this.isPoisoned(id)) return REFUSED
       if (this.insert(id, text, true)) return 'stored'
       return this.durable(id) === text ? 'same' : 'taken'
     })

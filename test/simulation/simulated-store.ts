@@ -83,8 +83,7 @@ export class SimulatedStore {
     }
   }
 
-  protected isPoisoned (ids: Iterable<bigint>): boolean {
-    for (const id of ids) if (this.#poison.includes(Number(id))) return true
-    return false
+  protected isPoisoned (id: bigint): boolean {
+    return this.#poison.includes(Number(id))
   }
 }

@@ -35,7 +35,7 @@ export interface Story {
   store: 'MongoDB' | 'SQLite'
   storeTimeout: number
   queueLimit: number
-  /** A write that includes one of these ids fails as a whole. */
+  /** A plant with one of these ids is refused. */
   poison: number[]
   /** MongoDB: the store has its own client, which must connect first. */
   ownClient: boolean
