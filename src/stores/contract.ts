@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../plant-store.js'
 
-/** Where the plants of one check are stored, empty at its start. Checks that need an omitted part are skipped. */
-export interface StorePlace {
+/** The store of one check, without plants at its start. Checks that need an omitted part are skipped. */
+export interface StoreSetup {
   /** The store to check, not open yet. The check opens and closes it. */
   store: PlantStore
   /**
@@ -12,28 +12,28 @@ export interface StorePlace {
   another?: (() => PlantStore) | undefined
   /** Reads everything that is stored, by id, not through the store, so that fields that are not a plant's are found. */
   stored?: (() => ReadonlyMap<bigint, object> | Promise<ReadonlyMap<bigint, object>>) | undefined
-  /** Removes the place. Called after the check, when all its stores are closed. */
+  /** Removes the plants. Called after the check, when all its stores are closed. */
   cleanup?: (() => unknown) | undefined
 }
 
-/** Makes a new place for each check. */
-export type NewStorePlace = () => StorePlace | Promise<StorePlace>
+/** Makes a new store for each check. */
+export type NewStoreSetup = () => StoreSetup | Promise<StoreSetup>
 
 /** A check of one promise of `PlantStore`. */
 export interface StoreCheck {
   /** The promise as a sentence, which can name a test. */
   readonly name: string
   /**
-   * Checks the promise at a place of its own.
-   * @returns the reason why the check was skipped, if the store or the place lacks what it needs
+   * Checks the promise on a store of its own.
+   * @returns the reason why the check was skipped, if the store or its setup lacks what it needs
    * @throws {AssertionError} if the store breaks the promise
    */
-  readonly check: (newPlace: NewStorePlace) => Promise<string | undefined>
+  readonly check: (newSetup: NewStoreSetup) => Promise<string | undefined>
 }
 
 type Create = (plant: NewPlant) => Promise<CreateOutcome>
 
-interface OpenPlace extends StorePlace {
+interface OpenSetup extends StoreSetup {
   /** Creates a copy of a plant, with time enough. */
   create: Create
   /** Opens a store, which is closed after the check, and returns its `create`. */
@@ -73,7 +73,7 @@ export const plantStoreContract: readonly StoreCheck[] = [
     assert.equal(await create(MONSTERA), 'stored')
     await holds(MONSTERA)
     await store.close?.()
-    if (another === undefined) return stored === undefined ? 'the place has neither another store nor stored' : undefined
+    if (another === undefined) return stored === undefined ? 'neither another nor stored is given' : undefined
     const createLater = await open(another())
     assert.equal(await createLater(MONSTERA), 'same')
     assert.equal(await createLater({ ...MONSTERA, name: 'Ficus' }), 'taken')
@@ -82,7 +82,7 @@ export const plantStoreContract: readonly StoreCheck[] = [
   checkOf('id, name and tag are exact to the last digit and character, and the same plant is distinguished from any other', async ({ create, holds }) => {
     const exact = [
       ...IDS.map((id): NewPlant => ({ id, name: `plant ${id}` })),
-      ...TEXTS.map((text, place): NewPlant => ({ id: BigInt(100 + place), name: text, tag: text }))
+      ...TEXTS.map((text, index): NewPlant => ({ id: BigInt(100 + index), name: text, tag: text }))
     ]
     await outcomesAre('stored', exact, create)
     await holds(...exact)
@@ -107,7 +107,7 @@ export const plantStoreContract: readonly StoreCheck[] = [
 
   checkOf('of plants created at once with one id exactly one is stored; the same plant is same, others are taken', async ({ create, open, another, holds }) => {
     const createToo = another === undefined ? create : await open(another())
-    const names = Array.from({ length: 40 }, (_, place) => `plant ${place}`)
+    const names = Array.from({ length: 40 }, (_, index) => `plant ${index}`)
     const outcomes = await Promise.all(names.map((name, i) => (i % 2 === 0 ? create : createToo)({ id: 7n, name })))
     assert.deepEqual(outcomes.toSorted(), ['stored', ...new Array(39).fill('taken')])
     const again = await Promise.all(names.map(() => create({ ...MONSTERA, id: 8n })))
@@ -147,7 +147,7 @@ export const plantStoreContract: readonly StoreCheck[] = [
     const late = { id: 4n, name: 'Fern' }
     assert.equal(await outcomeOf(create(late)), 'not stored')
     const outcomes = await pending
-    const kept = sent.filter((_, place) => outcomes[place] === 'stored')
+    const kept = sent.filter((_, index) => outcomes[index] === 'stored')
     if (!outcomes.includes('unknown')) await holds(...kept)
     if (another === undefined) return
     const createLater = await open(another())
@@ -163,11 +163,11 @@ export const plantStoreContract: readonly StoreCheck[] = [
 ]
 
 function checkOf (
-  name: string, sentence: (place: OpenPlace) => Promise<string | undefined | void>, { opened = true } = {}
+  name: string, sentence: (setup: OpenSetup) => Promise<string | undefined | void>, { opened = true } = {}
 ): StoreCheck {
-  async function check (newPlace: NewStorePlace): Promise<string | undefined> {
-    const place = await newPlace()
-    const { store } = place
+  async function check (newSetup: NewStoreSetup): Promise<string | undefined> {
+    const setup = await newSetup()
+    const { store } = setup
     const stores = new Set([store])
     const createIn = (store: PlantStore): Create => plant => store.create({ ...plant }, soon())
     async function open (store: PlantStore): Promise<Create> {
@@ -176,17 +176,17 @@ function checkOf (
       return createIn(store)
     }
     async function holds (...plants: NewPlant[]): Promise<void> {
-      const there = await place.stored?.()
+      const there = await setup.stored?.()
       if (there === undefined) return
       for (const { id, ...fields } of plants) assert.deepEqual(there.get(id), fields, `plant ${id} is kept unchanged`)
       assert.equal(there.size, plants.length, 'nothing else is stored')
     }
     try {
       if (opened) await open(store)
-      return await sentence({ ...place, create: createIn(store), open, holds }) ?? undefined
+      return await sentence({ ...setup, create: createIn(store), open, holds }) ?? undefined
     } finally {
       await Promise.allSettled([...stores].map(store => store.close?.()))
-      await place.cleanup?.()
+      await setup.cleanup?.()
     }
   }
   return { name, check }
@@ -198,10 +198,10 @@ function soon (): number {
 
 async function outcomesAre (expected: CreateOutcome, plants: NewPlant[], create: Create): Promise<void> {
   const outcomes = await Promise.all(plants.map(create))
-  for (const [place, { id, name, tag }] of plants.entries()) {
+  for (const [index, { id, name, tag }] of plants.entries()) {
     // Strings that look the same on a terminal look different here.
     const plant = JSON.stringify({ name: name.slice(0, 20), tag: tag?.slice(0, 20) })
-    assert.equal(outcomes[place], expected, `plant ${id} ${plant} is ${outcomes[place]}, not ${expected}`)
+    assert.equal(outcomes[index], expected, `plant ${id} ${plant} is ${outcomes[index]}, not ${expected}`)
   }
 }
 

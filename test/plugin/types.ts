@@ -5,7 +5,7 @@ import plantStore, {
   type MongoPlantStoreOptions, type NewPlant, type PlantStore, type PlantStoreOptions,
   type SqlitePlantStoreOptions, type Tokens
 } from '../../src/index.js'
-import { plantStoreContract, type NewStorePlace, type StoreCheck } from '../../src/stores/contract.js'
+import { plantStoreContract, type NewStoreSetup, type StoreCheck } from '../../src/stores/contract.js'
 
 // Code that a host in TypeScript may and may not contain. It is compiled with the tests, and never run.
 
@@ -48,11 +48,11 @@ export const wrongStore: PlantStore = { create: async () => 'ok' }
 // @ts-expect-error an id is a bigint
 export const wrongPlant: NewPlant = { id: 1, name: '' }
 
-const place: NewStorePlace = () => ({
+const setup: NewStoreSetup = () => ({
   store: options.store, another: () => new OwnStore(), stored: async () => new Map(), cleanup () {}
 })
 const checks: readonly StoreCheck[] = plantStoreContract
-export const checked: Promise<string | undefined>[] = checks.map(({ check }) => check(place))
+export const checked: Promise<string | undefined>[] = checks.map(({ check }) => check(setup))
 
 channels.batchEnd.subscribe(({ plants, milliseconds }) => [plants.toFixed(), milliseconds?.toFixed()])
 // @ts-expect-error a message of this channel has no plants

@@ -44,7 +44,7 @@ export async function simulate (
 async function shrink (story: Story): Promise<Finding> {
   for (let size = Math.ceil(story.steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     for (let at = story.steps.length - size; at >= 0; at -= size) {
-      const shorter = { ...story, steps: story.steps.filter((_, place) => place < at || place >= at + size) }
+      const shorter = { ...story, steps: story.steps.filter((_, index) => index < at || index >= at + size) }
       if (await play(shorter) !== undefined) story = shorter
     }
   }
@@ -62,8 +62,8 @@ export function describeFinding ({ seed, contradiction, story, lines }: Finding)
 /** Divides the stories among several processes; returns the exit code of the first that fails, or 0. */
 async function simulateInProcesses (first: number, count: number, processes: number): Promise<number> {
   const share = Math.ceil(count / processes)
-  const codes = await Promise.all(Array.from({ length: processes }, async (_, place) => {
-    const words = ['--first', String(first + place * share), '--count', String(Math.min(share, count - place * share))]
+  const codes = await Promise.all(Array.from({ length: processes }, async (_, index) => {
+    const words = ['--first', String(first + index * share), '--count', String(Math.min(share, count - index * share))]
     const child = fork(fileURLToPath(import.meta.url), words)
     const [code]: unknown[] = await once(child, 'exit')
     return Number(code ?? 1)

@@ -197,8 +197,8 @@ export class SimulatedMongo extends SimulatedStore {
   }
 
   #commit (commit: Commit): void {
-    const place = this.#commits.indexOf(commit)
-    if (place >= 0) this.#commits.splice(place, 1)
+    const index = this.#commits.indexOf(commit)
+    if (index >= 0) this.#commits.splice(index, 1)
     // They may have been lost in the meantime, and stored again by another request.
     for (const document of commit.documents) {
       const plant = this.plants.get(document._id)

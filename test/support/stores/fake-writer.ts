@@ -95,5 +95,5 @@ export function notStored (message = 'away', permanent = false): PlantNotStored 
 
 /** Consecutive numbers, from 1 by default. */
 export function numbers (count: number, first = 1): number[] {
-  return Array.from({ length: count }, (_, place) => first + place)
+  return Array.from({ length: count }, (_, index) => first + index)
 }

@@ -23,14 +23,14 @@ export function spell (
 ): string {
   const sign = units < 0n ? '-' : ''
   let digits = String(units).replace('-', '')
-  let places = decimals + shift
-  if (places < 0) {
-    digits += '0'.repeat(-places)
-    places = 0
+  let decimalPlaces = decimals + shift
+  if (decimalPlaces < 0) {
+    digits += '0'.repeat(-decimalPlaces)
+    decimalPlaces = 0
   }
-  digits = digits.padStart(places + 1, '0')
-  const whole = digits.slice(0, digits.length - places).replace(/^0+(?=\d)/, '')
-  const fraction = digits.slice(digits.length - places) + '0'.repeat(zeros)
+  digits = digits.padStart(decimalPlaces + 1, '0')
+  const whole = digits.slice(0, digits.length - decimalPlaces).replace(/^0+(?=\d)/, '')
+  const fraction = digits.slice(digits.length - decimalPlaces) + '0'.repeat(zeros)
   const exponent = shift === 0 ? '' : shift > 0 ? `${e}${shift}` : `${e[0]}${shift}`
   return sign + whole + (fraction === '' ? '' : `.${fraction}`) + exponent
 }
