@@ -33,7 +33,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['a missing retry', 'return !isLast || giveUp(create)', 'return false'],
     ['a lost part of a batch that is sent again', 'again.concat(', 'again.slice(1).concat('],
     ['a probe that is the last one', 'this.#probe = undefined', 'undefined'],
-    ['plants that failed by themselves and wait without an end', 'now + jitter * LONGEST_BACKOFF_MS', 'Infinity'],
+    ['plants that failed by themselves and wait without an end', 'now + backoff(create.failures++)', 'Infinity'],
     ['a timer that is not started again', 'this.#timer = undefined', 'undefined'],
     ['a deadline that is not watched', 'create.deadline > late || giveUp(create)', 'true'],
     ['no pause between attempts', '0.5 + this.random() / 2', '0']

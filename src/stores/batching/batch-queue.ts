@@ -20,6 +20,7 @@ interface PendingCreate {
   readonly resolve: (outcome: CreateOutcome) => void
   readonly reject: (reason: Error) => void
   dueAt: number
+  failures: number
   earlierError: CreateError | undefined
 }
 
@@ -28,9 +29,8 @@ interface PendingCreate {
  * the same plant again is `same`.
  *
  * A request is sent at the end of the event loop's turn, with all others of the turn. While batches are in flight, it
- * waits until one is complete or for the next tick: one that hangs does not hold up later ones.
- *
- * After a batch has failed as a whole, one at a time is sent as a probe, each after a longer back-off.
+ * waits until one is complete or for the next tick: one that hangs does not hold up later ones. After a batch has failed
+ * as a whole, one at a time is sent as a probe, each after a longer back-off.
  */
 export class BatchQueue {
   /** Why the store may be unable to take plants; undefined once a write has stored or found one. */
@@ -52,7 +52,7 @@ export class BatchQueue {
   create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
     if (this.#isClosed) return Promise.reject(new PlantNotStored('the store is closed'))
     return new Promise((resolve, reject) => {
-      this.#pending.push({ plant, deadline, resolve, reject, dueAt: 0, earlierError: undefined })
+      this.#pending.push({ plant, deadline, resolve, reject, dueAt: 0, failures: 0, earlierError: undefined })
       if (this.#inFlight === 0) this.#turn ??= this.clock.setImmediate(this.#send)
       else this.#timer ??= this.clock.setTimeout(this.#tick, TICK_MS)
     })
@@ -123,10 +123,11 @@ export class BatchQueue {
   /** @returns the number of plants that will be sent again */
   #settle (batch: readonly PendingCreate[], results: readonly WriteResult[] | CreateError, now: number): number {
     const jitter = 0.5 + this.random() / 2
+    const backoff = (failures: number) => jitter * Math.min(FIRST_BACKOFF_MS * 2 ** failures, LONGEST_BACKOFF_MS)
     const hasFailed = results instanceof Error && !isPermanent(results)
     if (!hasFailed || this.#failures === 0 || this.#probe === batch) {
       this.#probe = undefined
-      this.#resumeAt = now + jitter * Math.min(FIRST_BACKOFF_MS * 2 ** this.#failures, LONGEST_BACKOFF_MS)
+      this.#resumeAt = now + backoff(this.#failures)
       this.#failures = hasFailed ? this.#failures + 1 : 0
     }
     // That a plant is refused tells nothing about the store.
@@ -138,7 +139,7 @@ export class BatchQueue {
       if (typeof result === 'string') return create.resolve(result)
       // Once an attempt has left the outcome open, no later failure can settle it.
       if (!(create.earlierError instanceof PlantOutcomeUnknown)) create.earlierError = result
-      if (!hasFailed) create.dueAt = now + jitter * LONGEST_BACKOFF_MS
+      if (!hasFailed) create.dueAt = now + backoff(create.failures++)
       const isLast = isPermanent(result) || this.#isClosed || create.deadline <= now + MINIMUM_ATTEMPT_MS
       return !isLast || giveUp(create)
     })

@@ -3,7 +3,6 @@ import type { CreateOutcome, NewPlant, PlantNotStored, PlantOutcomeUnknown } fro
 /** Milliseconds before its deadline at which a plant that cannot be written in time is given up, for the response. */
 export const RESPONSE_MARGIN_MS = 50
 
-/** Why a plant was not stored, or may not have been. */
 export type CreateError = PlantNotStored | PlantOutcomeUnknown
 
 export type WriteResult = CreateOutcome | CreateError
