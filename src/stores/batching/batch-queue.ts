@@ -29,8 +29,8 @@ interface PendingCreate {
  * the same plant again is `same`.
  *
  * A request is sent at the end of the event loop's turn, with all others of the turn. While batches are in flight, it
- * waits until one is complete or for the next tick: one that hangs does not hold up later ones. After a batch has failed
- * as a whole, one at a time is sent as a probe, each after a longer back-off.
+ * waits until one is complete or for the next tick: one that hangs does not hold up later ones. After a batch failed as
+ * a whole, one at a time is sent as a probe, each after a longer back-off.
  */
 export class BatchQueue {
   /** Why the store may be unable to take plants; undefined once a write has stored or found one. */

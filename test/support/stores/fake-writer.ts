@@ -48,10 +48,6 @@ export class FakeWriter implements StoreWriter {
     return this.batches.map(({ ids }) => ids)
   }
 
-  get sizes (): number[] {
-    return this.batches.map(({ ids }) => ids.length)
-  }
-
   /** Completes the latest batch. */
   answer (results: Results): void {
     this.batches.at(-1)?.answer(results)
