@@ -194,15 +194,15 @@ t.test('a missing result leaves the outcome uncertain', async t => {
   t.match([...outcomes.values()], ['stored', PlantOutcomeUnknown])
 })
 
-t.test('ten thousand plants that cannot be stored are rejected with the reason by their deadlines, after few writes', async t => {
+t.test('thousands of plants that cannot be stored are rejected with the reason by their deadlines, after few writes', async t => {
   for (const whole of [false, true]) {
     const { clock, writer, outcomes, create } = batchedStore(16)
     writer.respond = ids => whole ? notStored('the disk is gone') : ids.map(() => notStored('the disk is gone'))
-    create(numbers(10_000), 5_000)
-    await clock.pass(5_000 - 50)
-    t.equal(outcomes.size, 10_000)
+    create(numbers(2_500), 3_000)
+    await clock.pass(3_000 - 50)
+    t.equal(outcomes.size, 2_500)
     t.match(outcomes.get(1), { name: 'PlantNotStored', message: 'the disk is gone' })
-    t.ok(writer.batches.length < 500, `${writer.batches.length} writes`)
+    t.ok(writer.batches.length < 100, `${writer.batches.length} writes`)
     t.ok(writer.batches.every(({ at, deadline }) => deadline - at > 100), 'no late attempt makes an outcome uncertain')
   }
 })
