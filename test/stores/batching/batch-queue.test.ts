@@ -31,23 +31,25 @@ t.test('with one write at a time, requests that arrive during a write form the n
   t.strictSame(known, [1])
 })
 
-t.test('while a batch is in flight, requests wait for its end, at most a few milliseconds, then form one more', async t => {
-  const { clock, writer, created } = batchedStore(3)
-  await created([1])
-  await created([2])
-  await created([3])
-  t.strictSame(writer.ids, [[1]])
-  writer.batches[0]?.answer('stored')
-  await clock.turns()
-  t.strictSame(writer.ids, [[1], [2, 3]])
-  await created([4])
-  await clock.pass(TICK)
-  await created([5])
-  await clock.pass(TICK)
-  t.strictSame(writer.ids.slice(2), [[4], [5]], 'as if the batch before hangs')
-  await created([6])
-  await clock.pass(100)
-  t.equal(writer.batches.length, 4, 'no more may be in flight')
+t.test('while a large batch is in flight, requests wait for its end, at most a few milliseconds, then form one more', async t => {
+  const { clock, writer, created } = batchedStore(4)
+  for (const first of [1_000, 2_000]) {
+    await created(numbers(100, first))
+    await created([first + 200])
+    await created([first + 300])
+    t.equal(writer.batches.length, first / 500 - 1)
+    writer.batches.at(-1)?.answer('stored')
+    await clock.turns()
+    t.strictSame(writer.ids.at(-1), [first + 200, first + 300])
+    writer.batches.at(-1)?.answer('stored')
+    await clock.turns()
+  }
+  await created(numbers(100))
+  for (const id of [101, 102, 103, 104]) {
+    await created([id])
+    await clock.pass(TICK)
+  }
+  t.strictSame(writer.ids.slice(5), [[101], [102], [103]], 'as if each hangs, until no more may be in flight')
 })
 
 t.test('a batch has at most 1,000 plants, and 4,000,000 characters of names and tags; a longer plant is sent alone', async t => {
