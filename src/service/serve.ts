@@ -1,55 +1,64 @@
 import { randomBytes } from 'node:crypto'
 import { chmod } from 'node:fs/promises'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
 import { messageOf } from '../error-message.js'
 import { BearerTokens } from '../route/bearer-tokens.js'
 import { StoreUnusable } from '../plant-store.js'
-import { ConfigurationError, readConfiguration } from '../config/configuration.js'
+import { ConfigurationError, isSocketPath, readConfiguration } from '../config/configuration.js'
 import { createStore, describeStore } from '../config/configured-store.js'
-import { changeCertificate } from './http/http-server.js'
+import { version } from '../config/version.js'
+import { changeCertificate, listenOn } from './http/server.js'
 import { shutdownTimeoutMs } from './http/shutdown.js'
-import { isSocketPath, removeStaleSocket } from './http/unix-socket.js'
-import { logReadiness } from './logging/conditions.js'
+import { removeStaleSocket } from './http/unix-socket.js'
 import { createLogger } from './logging/logger.js'
-import { startupBanner } from './logging/startup-banner.js'
-import { reloadOnHangup, shutDownOnSignal } from './signals.js'
+import { reloadOnHangup, shutDownOnHangup, shutDownOnSignal } from './signals.js'
 
-/** Runs the service, until a signal ends it; throws a ConfigurationError or a StoreUnusable if it cannot start. */
-export async function serve (): Promise<void> {
+/**
+ * Runs the service, until a signal ends it.
+ * @param isOnTerminal whether SIGHUP means that the terminal was closed
+ * @throws {ConfigurationError | StoreUnusable} if it cannot start
+ */
+export async function serve (isOnTerminal: boolean): Promise<void> {
   const configuration = readConfiguration(process.env)
   const { HOST, PORT, METRICS_PORT, ACCESS_TOKENS, DOCS, tls } = configuration
   const log = await createLogger(configuration, process.stdout)
-  const madeToken = randomBytes(24).toString('base64url')
-  const tokens = new BearerTokens(ACCESS_TOKENS ?? [madeToken])
-  const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics/service-metrics.js')).ServiceMetrics()
+  const generatedToken = randomBytes(24).toString('base64url')
+  const tokens = new BearerTokens(ACCESS_TOKENS ?? [generatedToken])
+  const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics.js')).ServiceMetrics()
   if (tls !== undefined) metrics?.observeCertificate(tls)
-  const servers: Server[] = []
 
   // Before anything is started, so that a signal during startup is a clean stop.
   let shutdown = async (): Promise<void> => {}
-  shutDownOnSignal(shutdownTimeoutMs(configuration.STORE_TIMEOUT), log, async () => shutdown())
-  reloadOnHangup(log, ({ ACCESS_TOKENS, tls }) => {
-    tokens.replace(ACCESS_TOKENS ?? [madeToken])
-    if (tls === undefined) return
-    // Of servers that are made later, too.
-    configuration.tls = tls
-    for (const server of servers) changeCertificate(server, tls)
-    metrics?.observeCertificate(tls)
-  })
+  let useCertificate = (_tls: NonNullable<typeof tls>): void => {}
+  const close = shutDownOnSignal(shutdownTimeoutMs(configuration.STORE_TIMEOUT), log, async () => shutdown())
+  if (isOnTerminal) {
+    shutDownOnHangup(close)
+  } else {
+    reloadOnHangup(log, ({ ACCESS_TOKENS, tls }) => {
+      tokens.replace(ACCESS_TOKENS ?? [generatedToken])
+      if (tls === undefined) return
+      // Of a server that is made later, too.
+      configuration.tls = tls
+      useCertificate(tls)
+      metrics?.observeCertificate(tls)
+    })
+  }
 
   if (isSocketPath(HOST)) await removeStaleSocket(HOST)
   const store = await createStore(configuration)
   // Fastify is loaded while the store opens, and only if the configuration is valid.
-  const [{ createApp }, { Health }] = await Promise.all([
+  const [{ createApp }, { Health, logReadiness }] = await Promise.all([
     import('./app.js'),
     import('./health.js'),
     store.open?.().catch(error => { throw new StoreUnusable(messageOf(error)) })
   ])
   const health = new Health(store)
   health.watchEventLoop()
-  const app = await createApp({ configuration, store, health, log, metrics, tokens, servers })
-  await app.listen(isSocketPath(HOST) ? { path: HOST } : { host: HOST, port: PORT }).catch(refuseAddress)
+  const listeners: Server[] = []
+  const app = await createApp({ configuration, store, health, log, metrics, tokens, listeners })
+  useCertificate = tls => { changeCertificate(app.server, tls) }
+  await app.ready()
+  listeners.push(...await listenOn(app.server, HOST, PORT).catch(refuseAddress))
   // Allows the owner and the group to connect, for example a proxy.
   if (isSocketPath(HOST)) await chmod(HOST, 0o660)
   const stopLog = logReadiness(async () => health.fault(), log)
@@ -60,17 +69,18 @@ export async function serve (): Promise<void> {
   }
 
   if (metrics !== undefined && METRICS_PORT !== undefined) {
-    const { serveMetrics } = await import('./metrics/serve-metrics.js')
+    const { createMetricsServer } = await import('./metrics.js')
     const host = isSocketPath(HOST) ? '127.0.0.1' : HOST
-    const port = await serveMetrics(host, METRICS_PORT, metrics.registry).catch(refuseAddress)
+    const [server] = await listenOn(createMetricsServer(metrics.registry), host, METRICS_PORT).catch(refuseAddress)
+    const { port } = server?.address() as AddressInfo
     log.info({ port }, `metrics on port ${port}, path /metrics`)
   }
   const address = addressOf(app.server.address(), tls === undefined ? 'http' : 'https')
-  const place = describeStore(configuration)
+  const location = describeStore(configuration)
   if (process.env.NODE_ENV !== 'production') {
-    process.stdout.write(startupBanner(address, place, ACCESS_TOKENS === undefined ? madeToken : undefined, DOCS))
+    process.stdout.write(startupBanner(address, location, ACCESS_TOKENS === undefined ? generatedToken : undefined, DOCS))
   }
-  log.info({ address, store: place }, `ready at ${address}`)
+  log.info({ address, store: location }, `ready at ${address}`)
   log.flush()
 }
 
@@ -82,4 +92,27 @@ function addressOf (address: AddressInfo | string | null, scheme: string): strin
   // A string is the path of a Unix socket.
   if (address === null || typeof address === 'string') return `unix:${address}`
   return `${scheme}://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
+}
+
+/**
+ * Formats the startup banner: the address, the store, and a command to paste that creates a plant.
+ * @param token the token generated for this run; undefined if the operator configured tokens, which are never shown
+ */
+function startupBanner (address: string, store: string, token: string | undefined, docs: boolean): string {
+  const [option, url] = address.startsWith('unix:') ? [`--unix-socket '${address.slice('unix:'.length)}' `, 'http://localhost'] : ['', address]
+  const lines = [
+    `plant-store ${version}`,
+    `  listens at  ${address}`,
+    `  stores in   ${store}`,
+    `  API         ${url}/${docs ? 'docs' : 'openapi.json'}`
+  ]
+  if (token !== undefined) lines.push(`  token       ${token} (made for this run; set ACCESS_TOKENS to choose your own)`)
+  return `
+${lines.join('\n')}
+
+Create a plant:
+
+  curl -sS ${option}${url}/plants -H 'Authorization: Bearer ${token ?? '<ACCESS_TOKEN>'}' -H 'Content-Type: application/json' -d '{"id":1,"name":"Monstera deliciosa","tag":"aroid"}'
+
+`
 }

@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
-const id = Symbol('plant-store.requestId')
-type IdentifiedRequest = IncomingMessage & { [id]?: string }
-
 /**
- * Makes request ids, unique across processes and restarts: a random prefix and a counter.
+ * Makes the function that makes request ids, unique across processes and restarts: a random prefix and a counter.
  * @param header the header that sets the id, in lower case
  * @param isTrusted decides whether this header is believed
  */
@@ -20,11 +17,8 @@ export function requestIds (header: string | undefined, isTrusted?: (address: st
     return typeof value === 'string' && /^[!-~]{1,128}$/.test(value) ? value : undefined
   }
 
-  /** The id of a request, which it keeps, or a new one for what is not a request. */
-  return function idOf (request?: IdentifiedRequest): string {
-    const found = request && (request[id] ?? given(request))
-    const requestId = found ?? prefix + (++count).toString(36)
-    if (request !== undefined) request[id] = requestId
-    return requestId
+  /** @param request left out for what is not a request */
+  return function newId (request?: IncomingMessage): string {
+    return (request && given(request)) ?? prefix + (++count).toString(36)
   }
 }

@@ -1,6 +1,5 @@
 import type { Server } from 'node:http'
 import { Server as NetServer } from 'node:net'
-import type { LastResponses } from './malformed-http.js'
 
 /** Milliseconds without a new request after which none is expected on an idle connection. */
 const QUIET_MS = 500
@@ -12,29 +11,21 @@ export function shutdownTimeoutMs (storeTimeout: number): number {
 }
 
 /**
- * Closes servers without cutting off a request on an established connection. Each connection gets `Connection: close`
- * with its next response (RFC 9112, section 9.6), from Fastify for new requests. Node's own `close` would close an idle
+ * Closes a server without cutting off a request on an established connection: it waits until no connection is left,
+ * which closes with a response that has `Connection: close`, or if it is idle. Node's own `close` would close an idle
  * connection immediately, even if a request is on its way.
+ * @param listeners the server, and others that hand it connections
  */
-export async function drain (servers: readonly Server[], lastResponses: LastResponses): Promise<void> {
+export async function drain (server: Server, listeners: readonly NetServer[]): Promise<void> {
   let lastRequest = performance.now()
-  for (const last of lastResponses.values()) if (last?.headersSent === false) last.setHeader('connection', 'close')
-  const closed = Promise.all(servers.map(async server => {
-    server.prependListener('request', ({ socket }) => {
-      lastRequest = performance.now()
-      // Of pipelined requests, the last one closes the connection.
-      const before = lastResponses.get(socket)
-      if (before?.headersSent === false) before.setHeader('connection', 'keep-alive')
-    })
-    // Connections on which no request has begun are not idle to Node.
-    server.headersTimeout = 1_000
-    await new Promise(resolve => NetServer.prototype.close.call(server, resolve))
-  }))
+  server.on('request', () => { lastRequest = performance.now() })
+  // Connections on which no request has begun are not idle to Node.
+  server.headersTimeout = 1_000
+  const listening = listeners.filter(listener => listener.listening)
+  const closed = Promise.all(listening.map(listener => new Promise(resolve => NetServer.prototype.close.call(listener, resolve))))
   const timer = setInterval(() => {
     // A request that arrived while the process waited for the processor is read before the next immediate.
-    setImmediate(() => {
-      if (performance.now() - lastRequest > QUIET_MS) servers.forEach(server => server.closeIdleConnections())
-    })
+    setImmediate(() => { if (performance.now() - lastRequest > QUIET_MS) server.closeIdleConnections() })
   }, CHECK_MS)
   await closed
   clearInterval(timer)

@@ -5,10 +5,6 @@ import { dirname } from 'node:path'
 import { codeOf } from '../../error-message.js'
 import { ConfigurationError } from '../../config/read-environment.js'
 
-export function isSocketPath (host: string): boolean {
-  return host.startsWith('/')
-}
-
 /** Removes the socket that a killed process left behind; throws a ConfigurationError if no socket can be made there. */
 export async function removeStaleSocket (path: string): Promise<void> {
   // Listening would fail with "permission denied".

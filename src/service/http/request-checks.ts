@@ -1,0 +1,47 @@
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { ApiError } from '../../route/errors.js'
+import { repeatedHeader } from '../../route/authentication.js'
+
+// RFC 3986, section 3.2.2, and a port; or empty, which a client sends if its URI names no host, as over a Unix socket
+// (RFC 9112, section 3.2).
+const validHost = /^(?:(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::\d*)?)?$/i
+
+/**
+ * Makes a function that returns the fault of a request that Node's parser accepts and RFC 9112 does not, or undefined.
+ * The connection of such a request is closed.
+ */
+export function malformedRequests () {
+  /** Nearly all requests have the same Host, so the last valid one is not checked again. */
+  let lastValidHost: string | undefined
+
+  function faultOf ({ raw, is404 }: FastifyRequest): string | undefined {
+    const { headers: { host }, rawHeaders, httpVersionMajor, httpVersionMinor, method } = raw
+    if (httpVersionMajor !== 1) return 'The HTTP version is not supported: use HTTP/1.1'
+    // The only route for POST, that of plants, looks for them itself.
+    const repeated = method === 'POST' && !is404 ? undefined : repeatedHeader(rawHeaders)
+    if (repeated !== undefined) return `There is more than one ${repeated} header: send one`
+    if (host === lastValidHost && host !== undefined) return undefined
+    // Section 3.2; HTTP/1.0 needs no Host.
+    if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The Host header is missing'
+    if (!validHost.test(host)) return 'The Host header is not valid: send a host name or an address, and a port if need be'
+    lastValidHost = host
+    return undefined
+  }
+
+  return function malformed (request: FastifyRequest, reply: FastifyReply): ApiError | undefined {
+    const fault = faultOf(request)
+    if (fault === undefined) return undefined
+    reply.header('connection', 'close')
+    return new ApiError('requestMalformed', fault)
+  }
+}
+
+/** The error of a request without a route: 405 if its path has routes for other methods, else 404. */
+export function unknownRoute (routes: readonly RouteOptions[], { url }: FastifyRequest, reply: FastifyReply): ApiError {
+  // As the router reads it: it takes absolute URLs too (RFC 9112, section 3.2.2), and ignores a fragment.
+  const path = decodeURI(url.replace(/^https?:\/\/[^/?]*/i, '').replace(/[?#].*/, ''))
+  const allowed = routes.filter(route => route.url === path).flatMap(({ method }) => method)
+  if (allowed.length === 0) return new ApiError('pathUnknown')
+  reply.header('allow', allowed.join(', '))
+  return new ApiError('methodNotAllowed', `This path accepts only ${allowed.join(' and ')}`)
+}
