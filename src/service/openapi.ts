@@ -1,4 +1,4 @@
-import fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
+import fastify, { type FastifyError, type FastifyInstance, type RouteOptions } from 'fastify'
 import { version } from '../config/version.js'
 import { ApiError } from '../route/errors.js'
 import { errorResponses, ErrorSchema, NewPlantSchema, PlantSchema } from '../route/schemas.js'
@@ -31,17 +31,16 @@ const openapi = {
 async function describe (routes: readonly RouteOptions[]): Promise<object> {
   const compilersFactory = { buildValidator: () => () => () => true, buildSerializer: () => () => JSON.stringify }
   const app = fastify({ exposeHeadRoutes: false, schemaController: { compilersFactory: compilersFactory as object } })
-  await app.register(import('@fastify/swagger'), { openapi, hideUntagged: true, stripBasePath: false })
+  await app.register(import('@fastify/swagger'), { openapi, stripBasePath: false })
   app.after(() => {
-    for (const { method, url, schema = {}, config = {} } of routes) app.route({ method, url, schema, config, handler () {} })
+    for (const { method, url, schema, config = {} } of routes) {
+      if (schema?.tags === undefined) continue
+      app.route({ method, url, schema: { ...schema, response: { ...schema.response as object, ...common } }, config, handler () {} })
+    }
   })
   await app.ready()
-  const document = app.swagger() as unknown as { paths: Record<string, Record<string, { responses: object }>>, components: object }
-  for (const path of Object.values(document.paths)) {
-    for (const { responses } of Object.values(path)) Object.assign(responses, common)
-  }
-  Object.assign(document.components, { schemas })
-  return JSON.parse(JSON.stringify(document, (key, value) => (
+  const document = app.swagger() as { components?: object }
+  return JSON.parse(JSON.stringify({ ...document, components: { ...document.components, schemas } }, (key, value) => (
     value?.title in schemas && key !== value.title ? { $ref: `#/components/schemas/${value.title}` } : value
   )))
 }
@@ -64,6 +63,10 @@ async function docsPage (page: FastifyInstance, { document }: { document: object
     for (const name of ['range', 'if-match', 'if-unmodified-since']) Reflect.deleteProperty(headers, name)
     // The file of a response that waits for its turn would stay open if the client disconnects.
     if (reply.raw.socket === null) throw new ApiError('notStored', 'Requests for the API page cannot be pipelined: wait for each response')
+  })
+  page.setErrorHandler((error: FastifyError) => {
+    // @fastify/static refuses, for example, a path with a NUL character or one that leaves its folder.
+    throw error.code === 'FST_STATIC_FORBIDDEN_PATH' || error.name === 'BadRequestError' ? new ApiError('pathUnknown') : error
   })
   await page.register(import('@fastify/swagger'), { mode: 'static', specification: { document: document as never } })
   await page.register(import('@fastify/swagger-ui'), {
