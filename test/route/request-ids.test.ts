@@ -115,6 +115,8 @@ t.test('the log has the address of the client behind trusted proxies, and a forg
   const { app, lines } = await serveUnready(t, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/8, 2001:db8::/32' })
   for (const [forwarded, expected] of [
     ['192.0.2.1', '192.0.2.1'], ['192.0.2.9, 192.0.2.1, 10.1.1.1', '192.0.2.1'], ['2001:db8::1', '2001:db8::1'], ['10.0.0.1, 2001:db8::1', '10.0.0.1'],
+    // As Azure's gateway writes them.
+    ['192.0.2.1:5678', '192.0.2.1'], ['192.0.2.1:5678, 10.1.1.1:80', '192.0.2.1'], ['[2001:db9::1]:5678', '2001:db9::1'],
     ['","level":60,"x":"', '","level":60'], ['fe80::1%eth0', 'fe80::1%eth0']
   ]) {
     await app.inject({ url: '/health/live', headers: { 'x-forwarded-for': String(forwarded) } })

@@ -23,7 +23,7 @@ t.test('an unknown path is 404, 40401, with any body and media type', async t =>
   answersError(t, await send(app, '/plant', '{', { 'content-type': 'application/json' }), 40401, message, 'malformed JSON')
 })
 
-t.test('another method on /plants is 405, 40501, with Allow', async t => {
+t.test('another method on a path of the service is 405, 40501, with Allow', async t => {
   const { app } = await buildService(t, forgetfulStore())
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const) {
     for (const url of ['/plants', '/plants?x=1', '/pl%61nts']) {
@@ -31,6 +31,11 @@ t.test('another method on /plants is 405, 40501, with Allow', async t => {
       answersError(t, response, 40501, /^This path accepts only POST$/, `${method} ${url}`)
       t.equal(response.headers.allow, 'POST')
     }
+  }
+  for (const url of ['/health/live', '/health/ready', '/openapi.json']) {
+    const response = await app.inject({ method: 'POST', url, payload: {} })
+    answersError(t, response, 40501, /^This path accepts only GET and HEAD$/, url)
+    t.equal(response.headers.allow, 'GET, HEAD')
   }
   const head = await app.inject({ method: 'HEAD', url: '/plants' })
   t.equal(head.statusCode, 405)
