@@ -9,11 +9,9 @@ import type { Configuration } from '../config/configuration.js'
 import { trustedProxies } from '../config/trusted-proxies.js'
 import { healthRoutes, type Health } from './health.js'
 import { clientErrorHandler, type LatestReplies } from './http/client-errors.js'
-import { malformedRequests, unknownRoute } from './http/request-checks.js'
-import { requestIds } from './http/request-ids.js'
-import { configureServer, serverOptions } from './http/server.js'
-import { drain } from './http/shutdown.js'
-import { logAccess } from './logging/access-log.js'
+import { requestFaults, requestIds, unknownRoute } from './http/requests.js'
+import { configureServer, drain, serverOptions } from './http/server.js'
+import { logAccess } from './logging/logger.js'
 import type { ServiceMetrics } from './metrics.js'
 import { descriptionRoutes } from './openapi.js'
 
@@ -41,23 +39,26 @@ class WithoutRequests extends LogController {
 export async function createApp (options: AppOptions): Promise<FastifyInstance> {
   const { configuration, store, tokens, health, log, metrics, listeners = [] } = options
   const { TRUST_PROXY, REQUEST_ID_HEADER, ACCESS_LOG, DOCS } = configuration
-  const isTrusted = TRUST_PROXY === undefined ? undefined : trustedProxies(TRUST_PROXY)
+  const isTrusted = TRUST_PROXY === undefined ? () => false : trustedProxies(TRUST_PROXY)
   const newId = requestIds(REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
   const latestReplies: LatestReplies = new WeakMap()
-  const malformed = malformedRequests()
+  const faultOf = requestFaults()
 
   /** Begins each request; returns its error if it is not well-formed. */
   function begin (request: FastifyRequest, reply: FastifyReply): ApiError | undefined {
     latestReplies.set(request.raw.socket, reply)
     if (ACCESS_LOG) logAccess(log, request, reply)
     if (REQUEST_ID_HEADER !== undefined) reply.raw.setHeader(REQUEST_ID_HEADER, request.id)
-    return malformed(request, reply)
+    const fault = faultOf(request)
+    if (fault === undefined) return undefined
+    reply.raw.setHeader('connection', 'close')
+    return new ApiError('requestMalformed', fault)
   }
 
   const app = fastify({
     ...serverOptions(configuration),
     genReqId: newId,
-    ...(isTrusted && { trustProxy: isTrusted }),
+    ...(TRUST_PROXY !== undefined && { trustProxy: isTrusted }),
     return503OnClosing: false,
     loggerInstance: log,
     logController: new WithoutRequests(),

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { chmod } from 'node:fs/promises'
 import type { AddressInfo, Server } from 'node:net'
 import { messageOf } from '../error-message.js'
 import { BearerTokens } from '../route/bearer-tokens.js'
@@ -7,11 +6,10 @@ import { StoreUnusable } from '../plant-store.js'
 import { ConfigurationError, isSocketPath, readConfiguration } from '../config/configuration.js'
 import { createStore, describeStore } from '../config/configured-store.js'
 import { version } from '../config/version.js'
-import { changeCertificate, listenOn } from './http/server.js'
-import { shutdownTimeoutMs } from './http/shutdown.js'
-import { removeStaleSocket } from './http/unix-socket.js'
+import { listenOn, removeStaleSocket } from './http/listen.js'
+import { changeCertificate, shutdownTimeoutMs } from './http/server.js'
 import { createLogger } from './logging/logger.js'
-import { reloadOnHangup, shutDownOnHangup, shutDownOnSignal } from './signals.js'
+import { reloadOnHangup, shutDownOnSignal } from './signals.js'
 
 /**
  * Runs the service, until a signal ends it.
@@ -32,7 +30,8 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   let useCertificate = (_tls: NonNullable<typeof tls>): void => {}
   const close = shutDownOnSignal(shutdownTimeoutMs(configuration.STORE_TIMEOUT), log, async () => shutdown())
   if (isOnTerminal) {
-    shutDownOnHangup(close)
+    // The terminal and the shell may both send it.
+    process.once('SIGHUP', close).on('SIGHUP', () => {})
   } else {
     reloadOnHangup(log, ({ ACCESS_TOKENS, tls }) => {
       tokens.replace(ACCESS_TOKENS ?? [generatedToken])
@@ -59,8 +58,6 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   useCertificate = tls => { changeCertificate(app.server, tls) }
   await app.ready()
   listeners.push(...await listenOn(app.server, HOST, PORT).catch(refuseAddress))
-  // Allows the owner and the group to connect, for example a proxy.
-  if (isSocketPath(HOST)) await chmod(HOST, 0o660)
   const stopLog = logReadiness(async () => health.fault(), log)
   shutdown = async () => {
     stopLog()
@@ -94,21 +91,15 @@ function addressOf (address: AddressInfo | string | null, scheme: string): strin
   return `${scheme}://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
 }
 
-/**
- * Formats the startup banner: the address, the store, and a command to paste that creates a plant.
- * @param token the token generated for this run; undefined if the operator configured tokens, which are never shown
- */
+/** @param token the token generated for this run; undefined if the operator configured tokens, which are never shown */
 function startupBanner (address: string, store: string, token: string | undefined, docs: boolean): string {
   const [option, url] = address.startsWith('unix:') ? [`--unix-socket '${address.slice('unix:'.length)}' `, 'http://localhost'] : ['', address]
-  const lines = [
-    `plant-store ${version}`,
-    `  listens at  ${address}`,
-    `  stores in   ${store}`,
-    `  API         ${url}/${docs ? 'docs' : 'openapi.json'}`
-  ]
-  if (token !== undefined) lines.push(`  token       ${token} (made for this run; set ACCESS_TOKENS to choose your own)`)
+  const tokenLine = token === undefined ? '' : `\n  token       ${token} (made for this run; set ACCESS_TOKENS to choose your own)`
   return `
-${lines.join('\n')}
+plant-store ${version}
+  listens at  ${address}
+  stores in   ${store}
+  API         ${url}/${docs ? 'docs' : 'openapi.json'}${tokenLine}
 
 Create a plant:
 

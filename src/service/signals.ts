@@ -24,11 +24,6 @@ export function shutDownOnSignal (timeout: number, log: Logger, shutdown: () => 
   return close
 }
 
-/** Shuts down on SIGHUP, which the terminal and the shell may both send when the terminal is closed. */
-export function shutDownOnHangup (close: () => void): void {
-  process.once('SIGHUP', close).on('SIGHUP', () => {})
-}
-
 /** Reads the files of the access tokens and of the certificate again on SIGHUP; invalid ones change nothing. */
 export function reloadOnHangup (log: Logger, reload: (configuration: Configuration) => void): void {
   process.on('SIGHUP', () => {

@@ -1,12 +1,9 @@
-import { lookup } from 'node:dns/promises'
-import { once } from 'node:events'
 import type { Server } from 'node:http'
 import https from 'node:https'
-import { createServer, type AddressInfo, type Server as NetServer } from 'node:net'
+import { Server as NetServer } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
 import type { FastifyServerOptions } from 'fastify'
-import { codeOf } from '../../error-message.js'
-import { isSocketPath, type Configuration } from '../../config/configuration.js'
+import type { Configuration } from '../../config/configuration.js'
 import type { TlsPair } from '../../config/tls-pair.js'
 import { writeInOnePiece } from './node-workarounds.js'
 
@@ -50,37 +47,31 @@ function secureContext ({ cert, key }: TlsPair): SecureContextOptions {
   return { cert, key, minVersion: 'TLSv1.2' }
 }
 
-/**
- * Listens on a Unix socket, or on every address of a host, as Fastify does for `localhost`.
- * @param port 0 for a free port, the same one on every address
- * @returns the server, and for each further address a listener that hands its connections to the server
- */
-export async function listenOn (server: Server, host: string, port: number): Promise<NetServer[]> {
-  if (isSocketPath(host)) {
-    await once(server.listen(host), 'listening')
-    return [server]
-  }
-  const addresses = new Set((await lookup(host, { all: true })).map(({ address }) => address))
-  const listeners: NetServer[] = []
-  let unavailable: unknown
-  for (const address of addresses) {
-    const listener = listeners.length === 0 ? server : handingTo(server)
-    try {
-      await once(listener.listen(port, address), 'listening')
-      listeners.push(listener)
-      port = (listener.address() as AddressInfo).port
-    } catch (error) {
-      // A name may have an address of a family that the machine lacks, such as ::1.
-      if (codeOf(error) !== 'EADDRNOTAVAIL' && codeOf(error) !== 'EAFNOSUPPORT') throw error
-      unavailable = error
-    }
-  }
-  if (listeners.length === 0) throw unavailable
-  return listeners
+/** Milliseconds until a shutdown is forced: less than the 30 seconds that Kubernetes grants by default. */
+export function shutdownTimeoutMs (storeTimeout: number): number {
+  return Math.min(storeTimeout + 5_000, 25_000)
 }
 
-function handingTo (server: Server): NetServer {
-  // As Node's HTTP servers are: half-open connections are for HTTP, not for TLS.
-  const options = { allowHalfOpen: !(server instanceof https.Server), noDelay: true }
-  return createServer(options, socket => { server.emit('connection', socket) })
+/** Milliseconds without a new request after which none is expected on an idle connection. */
+const QUIET_MS = 500
+
+/**
+ * Closes a server without cutting off a request on an established connection. It waits until none is left: a connection
+ * closes with a response that has `Connection: close`, or when it is idle. Node's own `close` would close an idle one
+ * immediately, even if a request is on its way.
+ * @param listeners the server, and others that hand it connections
+ */
+export async function drain (server: Server, listeners: readonly NetServer[]): Promise<void> {
+  let lastRequest = performance.now()
+  server.on('request', () => { lastRequest = performance.now() })
+  // Connections on which no request has begun are not idle to Node.
+  server.headersTimeout = 1_000
+  const closed = listeners.filter(({ listening }) => listening)
+    .map(listener => new Promise(resolve => NetServer.prototype.close.call(listener, resolve)))
+  const timer = setInterval(() => {
+    // A request that arrived while the process waited for the processor is read before the next immediate.
+    setImmediate(() => { if (performance.now() - lastRequest > QUIET_MS) server.closeIdleConnections() })
+  }, 50)
+  await Promise.all(closed)
+  clearInterval(timer)
 }

@@ -5,23 +5,19 @@ const BUFFER_BYTES = 1_000_000
 /** Milliseconds after which gathered lines are written, and a failed write is attempted again. */
 const FLUSH_MS = 100
 /** Milliseconds for which the exit of the process waits for a slow reader of the log. */
-const EXIT_FLUSH_TIMEOUT_MS = 1_000
+const EXIT_FLUSH_MS = 1_000
 
 /**
- * Opens the output of the log. While it cannot be written (a full disk, a pipe without a reader), the service
- * continues, and lines are buffered up to a limit.
+ * Opens the output of the log. While it cannot be written (a full disk, a pipe without a reader), the service continues.
  * @param minLength bytes to gather before a write
  * @param onLost called after an outage with the number of lines lost
  */
-export function logOutput (
-  fd: number, minLength: number, onLost: (lost: number) => void
-): ReturnType<typeof destination> {
+export function logOutput (fd: number, minLength: number, onLost: (lost: number) => void) {
   let exitsBefore = -Infinity
   const options = { fd, sync: true, minLength, maxLength: BUFFER_BYTES, periodicFlush: FLUSH_MS }
   // By default sonic-boom blocks the process until a slow reader catches up.
   const output = destination({ ...options, retryEAGAIN: () => performance.now() < exitsBefore })
-  let [isFaulty, isWarned] = [false, false]
-  let lost = 0
+  let [isFaulty, isWarned, lost] = [false, false, 0]
   const warn = (reason: string): void => {
     if (!isWarned) process.stderr.write(`plant-store: the log cannot be written (${reason}), continuing without logs\n`)
     isWarned = true
@@ -35,13 +31,12 @@ export function logOutput (
     warn('the pipe is full')
   })
   output.on('write', () => {
-    isFaulty = isWarned = false
-    if (lost > 0) onLost(lost)
-    lost = 0
+    if (lost > 0) onLost(lost);
+    [isFaulty, isWarned, lost] = [false, false, 0]
   })
   const flushSync = output.flushSync.bind(output)
   output.flushSync = () => {
-    exitsBefore = performance.now() + EXIT_FLUSH_TIMEOUT_MS
+    exitsBefore = performance.now() + EXIT_FLUSH_MS
     output.flush()
     try {
       // After any fault except a slow reader, sonic-boom would retry forever.
@@ -50,5 +45,6 @@ export function logOutput (
       // The reader is too slow: the last lines are lost.
     }
   }
+  process.on('exit', output.flushSync)
   return output
 }

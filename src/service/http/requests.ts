@@ -1,20 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { ApiError } from '../../route/errors.js'
 import { repeatedHeader } from '../../route/authentication.js'
+import { ApiError } from '../../route/errors.js'
+
+/**
+ * Makes the function that makes request ids, unique across processes and restarts: a random prefix and a counter.
+ * @param header the header that sets the id, in lower case
+ * @param isTrusted decides whether this header of a peer is believed
+ */
+export function requestIds (header: string | undefined, isTrusted: (address: string | undefined) => boolean) {
+  const prefix = `${randomBytes(9).toString('base64url')}-`
+  let count = 0
+
+  /** @param request left out for what is not a request */
+  return function newId (request?: IncomingMessage): string {
+    const given = header === undefined ? undefined : request?.headers[header]
+    const isValid = typeof given === 'string' && /^[!-~]{1,128}$/.test(given) && isTrusted(request?.socket.remoteAddress)
+    return isValid ? given : prefix + (++count).toString(36)
+  }
+}
 
 // RFC 3986, section 3.2.2, and a port; or empty, which a client sends if its URI names no host, as over a Unix socket
 // (RFC 9112, section 3.2).
 const validHost = /^(?:(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::\d*)?)?$/i
 
-/**
- * Makes a function that returns the fault of a request that Node's parser accepts and RFC 9112 does not, or undefined.
- * The connection of such a request is closed.
- */
-export function malformedRequests () {
+/** Makes a function that finds the fault of a request that Node's parser accepts and RFC 9112 does not. */
+export function requestFaults () {
   /** Nearly all requests have the same Host, so the last valid one is not checked again. */
   let lastValidHost: string | undefined
 
-  function faultOf ({ raw, is404 }: FastifyRequest): string | undefined {
+  return function faultOf ({ raw, is404 }: FastifyRequest): string | undefined {
     const { headers: { host }, rawHeaders, httpVersionMajor, httpVersionMinor, method } = raw
     if (httpVersionMajor !== 1) return 'The HTTP version is not supported: use HTTP/1.1'
     // The only route for POST, that of plants, looks for them itself.
@@ -26,13 +42,6 @@ export function malformedRequests () {
     if (!validHost.test(host)) return 'The Host header is not valid: send a host name or an address, and a port if need be'
     lastValidHost = host
     return undefined
-  }
-
-  return function malformed (request: FastifyRequest, reply: FastifyReply): ApiError | undefined {
-    const fault = faultOf(request)
-    if (fault === undefined) return undefined
-    reply.header('connection', 'close')
-    return new ApiError('requestMalformed', fault)
   }
 }
 
