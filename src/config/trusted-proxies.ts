@@ -23,7 +23,7 @@ export function trustedProxies (list: string): (address: string | undefined) => 
   }
 }
 
-/** An address of X-Forwarded-For without the port that Azure's gateway adds: `192.0.2.1:5678` or `[2001:db8::1]:5678`. */
+/** An address of X-Forwarded-For without the port that Azure's gateway adds, as in `192.0.2.1:5678`. */
 export function withoutPort (address: string): string {
   return address.replace(/^(?:\[([\da-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/i, '$1$2')
 }

@@ -8,8 +8,6 @@ import { ErrorSchema, errorResponses } from '../route/schemas.js'
 import type { PlantStore } from '../plant-store.js'
 
 const READY_TIMEOUT_MS = 3_000
-/** Clients without a token may send any number of requests for readiness, each of which waits for the store. */
-const MOST_WAITING = 1_000
 const LOG_INTERVAL_MS = 2_000
 const LAG_INTERVAL_MS = 100
 /** A request waits about as long as a timer: above this lag, clients should retry later. */
@@ -21,25 +19,16 @@ export class Health {
   overloaded = false
   /** Set at a shutdown, so that a load balancer sends no more requests. */
   closing = false
-  readonly #store: PlantStore
   /** The check of the store that is running, which all requests share. */
   #check: Promise<string | undefined> | undefined
-  #waiting = 0
 
-  constructor (store: PlantStore) {
-    this.#store = store
-  }
+  constructor (readonly store: PlantStore) {}
 
   /** @returns the reason why the service is not ready; undefined if it is ready */
   async fault (): Promise<string | undefined> {
     if (this.closing) return 'the service is shutting down'
     if (this.overloaded) return 'the service is overloaded'
-    if (this.#waiting >= MOST_WAITING) return 'too many requests wait for a check of the store'
-    this.#waiting++
-    this.#check ??= this.#storeFault().finally(() => {
-      this.#check = undefined
-      this.#waiting = 0
-    })
+    this.#check ??= this.#storeFault().finally(() => { this.#check = undefined })
     return this.#check
   }
 
@@ -47,7 +36,7 @@ export class Health {
     const timeout = once(AbortSignal.timeout(READY_TIMEOUT_MS), 'abort')
     try {
       await Promise.race([
-        this.#store.ready?.(),
+        this.store.ready?.(),
         timeout.then(() => { throw new Error(`the store did not respond within ${READY_TIMEOUT_MS} ms`) })
       ])
     } catch (error) {
@@ -92,16 +81,11 @@ export function logReadiness (
 
 export const HealthSchema = Type.Object({ status: Type.Unsafe<'ok'>({ type: 'string', enum: ['ok'] }) }, { title: 'Health', description: 'Yes' })
 
-/** The response while the service is not ready. */
+const notReadyExamples = { notReady: { value: { error: 50301, message: 'Not ready: the service is shutting down' } } }
 const notReady = {
   ...errorResponses('notStored')[503],
   description: 'No; the message says why',
-  content: {
-    'application/json': {
-      schema: ErrorSchema,
-      examples: { notReady: { value: { error: 50301, message: 'Not ready: the service is shutting down' } } }
-    }
-  }
+  content: { 'application/json': { schema: ErrorSchema, examples: notReadyExamples } }
 }
 
 const probe = (operationId: string, summary: string, more?: object) => ({

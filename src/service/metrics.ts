@@ -83,17 +83,15 @@ export class ServiceMetrics {
       collect: () => { gauge.set(queues.reduce((sum, queue) => sum + value(queue), 0)) }
     })
   }
-}
 
-/** Makes a server, not listening yet, of `GET /metrics` in Prometheus's text format, for a port of its own. */
-export function createMetricsServer (registry: Registry): Server {
-  return createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, async (request, response) => {
-    if (request.url?.split('?', 1)[0] !== '/metrics') return response.writeHead(404).end()
-    if (request.method !== 'GET' && request.method !== 'HEAD') return response.writeHead(405, { allow: 'GET, HEAD' }).end()
-    try {
-      response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics())
-    } catch {
-      response.writeHead(500).end()
-    }
-  })
+  /** Makes a server, not listening yet, of `GET /metrics` in Prometheus's text format, for a port of its own. */
+  createServer (): Server {
+    return createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, async (request, response) => {
+      if (request.url?.split('?', 1)[0] !== '/metrics') return response.writeHead(404).end()
+      if (request.method !== 'GET' && request.method !== 'HEAD') return response.writeHead(405, { allow: 'GET, HEAD' }).end()
+      const text = await this.registry.metrics().catch(() => undefined)
+      if (text === undefined) response.writeHead(500).end()
+      else response.writeHead(200, { 'content-type': this.registry.contentType }).end(text)
+    })
+  }
 }

@@ -25,8 +25,8 @@ const openapi = {
 }
 
 /**
- * Describes the routes that have tags, from the schemas that validate. `@fastify/swagger` takes a tenth of the time of a
- * start to load: hence only now, and in an instance of its own.
+ * Describes the routes that have tags, from the schemas that validate. To load `@fastify/swagger` takes a tenth of the
+ * time of a start: hence only now, and in an instance of its own.
  */
 async function describe (routes: readonly RouteOptions[]): Promise<object> {
   const compilersFactory = { buildValidator: () => () => () => true, buildSerializer: () => () => JSON.stringify }
@@ -35,7 +35,8 @@ async function describe (routes: readonly RouteOptions[]): Promise<object> {
   app.after(() => {
     for (const { method, url, schema, config = {} } of routes) {
       if (schema?.tags === undefined) continue
-      app.route({ method, url, schema: { ...schema, response: { ...schema.response as object, ...common } }, config, handler () {} })
+      const response = { ...schema.response as object, ...common }
+      app.route({ method, url, schema: { ...schema, response }, config, handler () {} })
     }
   })
   await app.ready()
@@ -58,11 +59,9 @@ export async function descriptionRoutes (
 }
 
 async function docsPage (page: FastifyInstance, { document }: { document: object }): Promise<void> {
-  page.addHook('onRequest', async ({ headers }, reply) => {
+  page.addHook('onRequest', async ({ headers }) => {
     // Range may be ignored (RFC 9110, section 14.2), and the table of errors has no 412 and 416.
     for (const name of ['range', 'if-match', 'if-unmodified-since']) Reflect.deleteProperty(headers, name)
-    // The file of a response that waits for its turn would stay open if the client disconnects.
-    if (reply.raw.socket === null) throw new ApiError('notStored', 'Requests for the API page cannot be pipelined: wait for each response')
   })
   page.setErrorHandler((error: FastifyError) => {
     // @fastify/static refuses, for example, a path with a NUL character or one that leaves its folder.

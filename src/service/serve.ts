@@ -27,7 +27,7 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
 
   // Before anything is started, so that a signal during startup is a clean stop.
   let shutdown = async (): Promise<void> => {}
-  let useCertificate = (_tls: NonNullable<typeof tls>): void => {}
+  let useCertificate = (): void => {}
   const close = shutDownOnSignal(shutdownTimeoutMs(configuration.STORE_TIMEOUT), log, async () => shutdown())
   if (isOnTerminal) {
     // The terminal and the shell may both send it.
@@ -36,9 +36,8 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
     reloadOnHangup(log, ({ ACCESS_TOKENS, tls }) => {
       tokens.replace(ACCESS_TOKENS ?? [generatedToken])
       if (tls === undefined) return
-      // Of a server that is made later, too.
       configuration.tls = tls
-      useCertificate(tls)
+      useCertificate()
       metrics?.observeCertificate(tls)
     })
   }
@@ -55,7 +54,9 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   health.watchEventLoop()
   const listeners: Server[] = []
   const app = await createApp({ configuration, store, health, log, metrics, tokens, listeners })
-  useCertificate = tls => { changeCertificate(app.server, tls) }
+  useCertificate = () => { if (configuration.tls !== undefined) changeCertificate(app.server, configuration.tls) }
+  // SIGHUP may have come since the server was made.
+  useCertificate()
   await app.ready()
   listeners.push(...await listenOn(app.server, HOST, PORT).catch(refuseAddress))
   const stopLog = logReadiness(async () => health.fault(), log)
@@ -66,16 +67,16 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   }
 
   if (metrics !== undefined && METRICS_PORT !== undefined) {
-    const { createMetricsServer } = await import('./metrics.js')
     const host = isSocketPath(HOST) ? '127.0.0.1' : HOST
-    const [server] = await listenOn(createMetricsServer(metrics.registry), host, METRICS_PORT).catch(refuseAddress)
-    const { port } = server?.address() as AddressInfo
+    const [listener] = await listenOn(metrics.createServer(), host, METRICS_PORT).catch(refuseAddress)
+    const { port } = listener?.address() as AddressInfo
     log.info({ port }, `metrics on port ${port}, path /metrics`)
   }
   const address = addressOf(app.server.address(), tls === undefined ? 'http' : 'https')
   const location = describeStore(configuration)
   if (process.env.NODE_ENV !== 'production') {
-    process.stdout.write(startupBanner(address, location, ACCESS_TOKENS === undefined ? generatedToken : undefined, DOCS))
+    const token = ACCESS_TOKENS === undefined ? generatedToken : undefined
+    process.stdout.write(startupBanner(address, location, token, DOCS))
   }
   log.info({ address, store: location }, `ready at ${address}`)
   log.flush()

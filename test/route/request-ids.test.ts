@@ -53,12 +53,6 @@ t.test('a response to bytes that are not a valid request also has a log line wit
   t.equal(lines().length, notRequests.length)
 })
 
-t.test('without ACCESS_LOG a response to bytes that are not a valid request has no log line', async t => {
-  const { port, lines } = await serveUnready(t, { ACCESS_LOG: false })
-  t.match((await exchange(port, 'hello\r\n\r\n')).answers, [{ status: 400 }])
-  t.strictSame(lines(), [])
-})
-
 t.test('two processes have different ids', async t => {
   const [one, other] = [await buildService(t, forgetfulStore()), await buildService(t, forgetfulStore())]
   const prefix = async ({ app }: typeof one) => String((await app.inject({ url: '/nowhere' })).headers['x-request-id']).slice(0, 12)

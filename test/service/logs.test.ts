@@ -2,13 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { logReadiness } from '../../src/service/health.js'
-import { createLogger, faultLimit } from '../../src/service/logging/logger.js'
-import { overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { faultLimit } from '../../src/service/logging/logger.js'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { buildService, HEAD, serve } from '../support/http/service.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
@@ -100,15 +98,6 @@ for (const ACCESS_LOG of ['true', 'false']) {
   })
 }
 
-t.test('a terminal to which nothing can be written stops nothing', async t => {
-  const terminal = Object.assign(new PassThrough(), { fd: openSync('/dev/full', 'a'), isTTY: true })
-  const log = await createLogger({ LOG_LEVEL: 'info', ACCESS_LOG: true }, terminal as never)
-  log.info('first')
-  // Meanwhile writing is attempted again.
-  await sleep(500)
-  t.doesNotThrow(() => { log.info('second') })
-})
-
 t.test('a log without a reader does not block the service', async t => {
   const { address, stdout, stderr, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
   const long = 'x'.repeat(7_000)
@@ -124,13 +113,6 @@ t.test('a log without a reader does not block the service', async t => {
   const { lost } = lines.find(({ msg }) => / lines of this log are lost/.test(msg))
   t.equal(lines.filter(({ msg }) => msg === 'request').length + lost, 402, 'lost lines are counted; two of the requests are the first one and the plant')
   t.match(lines.at(-1), { msg: 'stopped' })
-})
-
-t.test('a service whose log has no reader still shuts down', async t => {
-  const { address, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
-  const long = 'x'.repeat(7_000)
-  for (let turn = 0; turn < 100; turn++) await fetch(`${address}/${long}${turn}`)
-  t.equal((await end()).code, 0, 'the shutdown is not forced')
 })
 
 t.test('logging resumes after an outage, with the number of lost lines', withCompiler, async t => {
@@ -197,21 +179,6 @@ t.test('of responses of 500 or more, at most 100 lines a second are written, the
   fail(102)
   flush()
   t.match(lines.at(-1), { msg: 'more', count: 2 }, 'nothing is lost at exit')
-})
-
-t.test('a storm of 503 responses is logged in a few lines without stacks, which count every response', async t => {
-  const service = await startService(t, { QUEUE_LIMIT: '1', STORE_TIMEOUT: '1000' })
-  const clients = new PlantClients(overHttp(service.address, token))
-  await clients.load({ connections: 32, ms: 3_000 })
-  const refused = clients.counts[503] ?? 0
-  await service.end('SIGTERM')
-  const lines = service.log.filter(({ statusCode }) => statusCode === 503)
-  const omitted = service.log.filter(({ msg }) => /more responses of 500 or more/.test(String(msg)))
-  t.ok(refused > 100, `${refused}`)
-  t.ok(lines.length <= 500, `${lines.length} lines`)
-  t.equal(omitted.reduce((sum, { count }) => sum + Number(count), lines.length), refused)
-  t.notMatch(service.stdout, 'stack')
-  t.match(lines[0], { level: 40, error: 50301, reqId: /^[\w-]{12}-\w+$/ })
 })
 
 t.test('the line of a 503 has the type and the message of its error, and no stack', async t => {

@@ -98,18 +98,6 @@ for (const scheme of ['http', 'https']) {
   })
 }
 
-t.test('a shutdown does not wait for pipelined requests whose client has disconnected', async t => {
-  const { port, release, close, executed } = await serveHolding(t)
-  const connection = await RawConnection.open(t, port)
-  connection.write(create(1) + create(2))
-  await executed(2)
-  const closed = close()
-  connection.socket.destroy()
-  await sleep(50)
-  release()
-  t.ok(await closed)
-})
-
 t.test('SIGTERM under load cuts off no request', async t => {
   const service = await startService(t)
   const clients = new PlantClients(overHttp(service.address, token))

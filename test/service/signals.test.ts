@@ -155,13 +155,5 @@ t.test('on a terminal SIGHUP shuts down, as closing it does, and NO_COLOR and TE
   t.match(colored.shown(), '\u001b[')
   for (const { shown } of [noColor, dumb]) t.notMatch(shown(), '\u001b[')
   noColor.terminal.kill('SIGKILL')
-  await until(() => !isRunning(noColor.pid))
+  await until(() => { try { return !process.kill(noColor.pid, 0) } catch { return true } })
 })
-
-function isRunning (pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}

@@ -21,7 +21,10 @@ export function clientErrorHandler (latestReplies: LatestReplies, newId: () => s
   return function handleClientError ({ code }: ConnectionError, socket: Socket): void {
     // Otherwise the connection is broken, and no response can be sent.
     const isAnswerable = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
-    if (!isAnswerable || !socket.writable) return void socket.destroy()
+    if (!isAnswerable || !socket.writable) {
+      socket.destroy()
+      return
+    }
     const error = new ApiError(errorNames[code] ?? 'requestMalformed')
     const latest = latestReplies.get(socket)
     if (latest === undefined) return respond(error, socket)

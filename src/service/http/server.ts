@@ -22,7 +22,9 @@ export function serverOptions ({ tls, KEEP_ALIVE_TIMEOUT }: Partial<Configuratio
     requestTimeout: 20_000,
     ...(KEEP_ALIVE_TIMEOUT !== undefined && { keepAliveTimeout: KEEP_ALIVE_TIMEOUT }),
     // A connection without a handshake delays a shutdown, which is forced after 5 s at the earliest.
-    ...(tls === undefined ? { http: settings } : { https: { ...settings, ...secureContext(tls), handshakeTimeout: 5_000 } })
+    ...(tls === undefined
+      ? { http: settings }
+      : { https: { ...settings, ...secureContext(tls), handshakeTimeout: 5_000 } })
   }
   return options
 }

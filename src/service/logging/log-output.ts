@@ -8,7 +8,8 @@ const FLUSH_MS = 100
 const EXIT_FLUSH_MS = 1_000
 
 /**
- * Opens the output of the log. While it cannot be written (a full disk, a pipe without a reader), the service continues.
+ * Opens the output of the log. While it cannot be written (a full disk, a pipe without a reader), lines are buffered up
+ * to a limit.
  * @param minLength bytes to gather before a write
  * @param onLost called after an outage with the number of lines lost
  */

@@ -43,6 +43,9 @@ async function prettily (lines: DestinationStream): Promise<DestinationStream> {
 
 const FAULTS_PER_SECOND = 100
 
+/** What the line of a failed response has. */
+interface Fields { statusCode?: number, error?: number, err?: unknown }
+
 /**
  * Makes the hook through which all lines pass, which writes at most 100 lines a second about responses of 500 or more.
  * @param onOmitted called at the end of a second with the number of lines that were not written
@@ -56,12 +59,15 @@ export function faultLimit (onOmitted: (count: number) => void, clock: Clock = s
   }
 
   const logMethod: NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']> = function (args, method) {
-    const [fields, message] = args as readonly unknown[] as [{ statusCode?: number, error?: number, err?: unknown } | undefined, string]
+    const [fields, message] = args as readonly unknown[] as [Fields | undefined, string]
     const { statusCode = 0, error, err } = fields ?? {}
     if (statusCode < 500 || error === undefined) return method.apply(this, args)
     if (written === 0) clock.setTimeout(flush, 1_000).unref()
-    if (written < FAULTS_PER_SECOND) written++
-    else return void omitted++
+    if (written === FAULTS_PER_SECOND) {
+      omitted++
+      return
+    }
+    written++
     // Only a fault of the service itself needs its stack.
     const needsStack = statusCode === 500 || !(err instanceof Error)
     method.apply(this, [needsStack ? fields : { ...fields, err: { type: err.name, message: err.message } }, message])

@@ -40,7 +40,7 @@ t.test('a repeated header that must be unique is refused with a message that nam
     const { answers: [answer] } = await exchange(port, create(1, header))
     t.match(answer, { status: Math.floor(error / 100), headers: { 'content-type': 'application/json; charset=utf-8' } }, name)
     t.strictSame(JSON.parse(answer?.body ?? ''), { error, message: `There is more than one ${name} header: send one` })
-    if (error === 40101) t.equal(answer?.headers['www-authenticate'], 'Bearer realm="plant-store", error="invalid_token", error_description="the credentials are malformed"')
+    if (error === 40101) t.match(answer?.headers['www-authenticate'], /^Bearer realm="plant-store", error="invalid_token", error_description=".+"$/)
   }
   t.strictSame(ids, [])
 })
