@@ -1,7 +1,7 @@
 import { environment } from '../config/configuration.js'
 
 const variables = Object.entries(environment.properties).map(([name, { default: defaultValue, description }]) => (
-  `  ${name.padEnd(17)}  ${description}${defaultValue === undefined ? '' : ` (default: ${defaultValue})`}`
+  `  ${name.padEnd(18)}  ${description}${defaultValue === undefined ? '' : ` (default: ${defaultValue})`}`
 ))
 
 /** What `plant-store --help` prints. */

@@ -1,8 +1,11 @@
 #!/usr/bin/env node
+import { isatty } from 'node:tty'
 import { inspect } from 'node:util'
-import '../kept-tick.js'
 import { messageOf } from '../error-message.js'
+import { keepTick } from '../service/http/node-workarounds.js'
 import type { Command } from './command-line.js'
+
+keepTick()
 
 // Before anything else is loaded: as PID 1 of a container, a process ignores signals without a handler.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -31,11 +34,13 @@ async function run (command: Command): Promise<number> {
     case 'version':
       process.stdout.write(`${(await import('../config/version.js')).version}\n`)
       return 0
-    case 'serve':
+    case 'serve': {
+      const isOnTerminal = [0, 1, 2].some(isatty)
       // A supervisor may send it while the service is loading, before any file is read.
-      process.on('SIGHUP', () => {})
-      await (await import('../service/serve.js')).serve()
+      if (!isOnTerminal) process.on('SIGHUP', () => {})
+      await (await import('../service/serve.js')).serve(isOnTerminal)
       return 0
+    }
     case 'export':
       return (await import('./export.js')).exportPlants(process.env, command)
     case 'import':

@@ -2,7 +2,6 @@ import { Type, type Static } from '@sinclair/typebox'
 import { b64token } from '../route/bearer-tokens.js'
 import { limits } from '../options.js'
 import { trustedProxies } from './trusted-proxies.js'
-import { isSocketPath } from '../service/http/unix-socket.js'
 import { ConfigurationError, readEnvironment } from './read-environment.js'
 import { readTlsPair, type TlsPair } from './tls-pair.js'
 
@@ -36,6 +35,7 @@ export const environment = Type.Object({
   STORE_TIMEOUT: integer(limits.storeTimeout, 'milliseconds within which a create request gets its response'),
   QUEUE_LIMIT: integer(limits.queueLimit, 'create requests pending in the store at once'),
   QUEUE_BYTES: integer(limits.queueBytes, 'bytes of bodies being received or pending in the store'),
+  KEEP_ALIVE_TIMEOUT: integer({ default: 72_000, minimum: 1, maximum: 3_600_000 }, 'milliseconds after which an idle connection is closed'),
   METRICS_PORT: Type.Optional(integer({ minimum: 0, maximum: 65535 }, 'the port of HOST for Prometheus metrics, path /metrics; unset, there are none')),
   TLS_CERT_FILE: Type.Optional(text({}, 'the file of a certificate with its chain; with TLS_KEY_FILE it turns on HTTPS')),
   TLS_KEY_FILE: Type.Optional(text({}, 'the file of its private key')),
@@ -53,6 +53,11 @@ export interface Configuration extends Omit<Static<typeof environment>, 'ACCESS_
   DOCS: boolean
   /** The contents of TLS_CERT_FILE and TLS_KEY_FILE. */
   tls: TlsPair | undefined
+}
+
+/** Whether a HOST is the path of a Unix socket. */
+export function isSocketPath (host: string): boolean {
+  return host.startsWith('/')
 }
 
 /** Reads the configuration of the server from an environment; throws a ConfigurationError. */

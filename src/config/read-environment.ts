@@ -23,8 +23,8 @@ export function readEnvironment<Schema extends TObject> (env: NodeJS.ProcessEnv,
   const { path = '', value, schema: variable = schema } = compiled.Errors(values).First() ?? {}
   const name = path.slice(1)
   const fault = value === '' ? 'is empty' : SECRETS.includes(name) ? 'cannot be used' : `is ${JSON.stringify(env[name])}`
-  const usual = variable.default === undefined ? '' : `; unset, it is ${variable.default}`
-  throw new ConfigurationError(`${name} ${fault}: it must be ${variable.description}${usual}`)
+  const defaultValue = variable.default === undefined ? '' : `; unset, it is ${variable.default}`
+  throw new ConfigurationError(`${name} ${fault}: it must be ${variable.description}${defaultValue}`)
 }
 
 /** Accepts only the decimal digits and words of the table: no `0x10`, `1e3`, ` 80`, `yes`. */

@@ -31,10 +31,10 @@ export function readTlsPair (certFile: string | undefined, keyFile: string | und
   return { cert, key, expiresAt: Date.parse(certificate.validTo) }
 }
 
-function orRefuse<T> (parse: () => T, refusal: (error: unknown) => string): T {
+function orRefuse<T> (parse: () => T, messageFor: (error: unknown) => string): T {
   try {
     return parse()
   } catch (error) {
-    throw new ConfigurationError(refusal(error))
+    throw new ConfigurationError(messageFor(error))
   }
 }

@@ -1,27 +1,29 @@
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
+import { compile } from '@fastify/proxy-addr'
 import { ConfigurationError } from './read-environment.js'
 
 /**
- * Reads TRUST_PROXY: IP addresses, CIDR ranges (RFC 4632, section 3.1), and `unix:` for a proxy that connects through a
- * Unix socket, as nginx names it. Fastify's own lists have no word for it, as such a peer has no address. Throws a
- * ConfigurationError.
+ * Reads TRUST_PROXY as Fastify reads a list of `trustProxy`: IP addresses and CIDR ranges, and `unix:`, as nginx names
+ * it, for a proxy that connects through a Unix socket and so has no address. Throws a ConfigurationError.
  */
 export function trustedProxies (list: string): (address: string | undefined) => boolean {
-  const proxies = new BlockList()
   const ranges = list.split(',').map(range => range.trim())
-  for (const range of ranges.filter(range => range !== 'unix:')) {
-    const [, address = '', prefix] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(range) ?? []
-    const isV6 = isIP(address) === 6
+  const trusts = ranges.filter(range => range !== 'unix:').map(range => {
     try {
-      proxies.addSubnet(address, Number(prefix ?? (isV6 ? 128 : 32)), isV6 ? 'ipv6' : 'ipv4')
+      // Without this, `1` would be the address 0.0.0.1.
+      if (isIP(range.replace(/\/\d{1,3}$/, '')) === 0) throw new TypeError('no address')
+      return compile(range)
     } catch {
       throw new ConfigurationError(`TRUST_PROXY holds ${JSON.stringify(range)}: it must be addresses or CIDR ranges of proxies, or unix:, separated by commas`)
     }
-  }
+  })
   return address => {
     if (address === undefined) return ranges.includes('unix:')
-    // An X-Forwarded-For header may contain anything.
-    const family = isIP(address)
-    return family !== 0 && !address.includes('%') && proxies.check(address, family === 6 ? 'ipv6' : 'ipv4')
+    return trusts.some(trust => trust(withoutPort(address), 0))
   }
+}
+
+/** An address of X-Forwarded-For without the port that Azure's gateway adds, as in `192.0.2.1:5678`. */
+export function withoutPort (address: string): string {
+  return address.replace(/^(?:\[([\da-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/i, '$1$2')
 }

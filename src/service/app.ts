@@ -1,20 +1,18 @@
-import type { Server } from 'node:http'
+import type { Server as NetServer } from 'node:net'
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
-import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance } from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from 'fastify'
 import type { Tokens } from '../route/authentication.js'
 import { ApiError, sendError } from '../route/errors.js'
 import { plantStore } from '../plugin.js'
 import type { PlantStore } from '../plant-store.js'
 import type { Configuration } from '../config/configuration.js'
-import { healthRoutes, type Health } from './health.js'
-import { createHttpServer } from './http/http-server.js'
-import { refuseMalformedHttp, type LastResponses } from './http/malformed-http.js'
-import { refusal, unknownPath } from './http/refusals.js'
-import { requestIds } from './http/request-ids.js'
-import { drain } from './http/shutdown.js'
 import { trustedProxies } from '../config/trusted-proxies.js'
-import { accessLog } from './logging/access-log.js'
-import type { ServiceMetrics } from './metrics/service-metrics.js'
+import { healthRoutes, type Health } from './health.js'
+import { clientErrorHandler, type LatestReplies } from './http/client-errors.js'
+import { requestFaults, requestIds, unknownRoute } from './http/requests.js'
+import { configureServer, drain, serverOptions } from './http/server.js'
+import { logAccess } from './logging/logger.js'
+import type { ServiceMetrics } from './metrics.js'
 import { descriptionRoutes } from './openapi.js'
 
 export interface AppOptions {
@@ -24,8 +22,14 @@ export interface AppOptions {
   health: Health
   log: FastifyBaseLogger
   metrics?: Pick<ServiceMetrics, 'observeRequest'> | undefined
-  /** Collects the servers: for the host name `localhost` there is one for each of its addresses. */
-  servers?: Server[]
+  /** Further listeners that hand connections to the server; it is closed when they are. */
+  listeners?: readonly NetServer[]
+}
+
+/** The lines about requests are those of the access log. */
+class WithoutRequests extends LogController {
+  override incomingRequest (): void {}
+  override requestCompleted (): void {}
 }
 
 /**
@@ -33,57 +37,69 @@ export interface AppOptions {
  * cuts off no request.
  */
 export async function createApp (options: AppOptions): Promise<FastifyInstance> {
-  const { configuration, store, tokens, health, log, metrics, servers = [] } = options
+  const { configuration, store, tokens, health, log, metrics, listeners = [] } = options
   const { TRUST_PROXY, REQUEST_ID_HEADER, ACCESS_LOG, DOCS } = configuration
-  const isTrusted = TRUST_PROXY === undefined ? undefined : trustedProxies(TRUST_PROXY)
-  const idOf = requestIds(REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
-  const lastResponses: LastResponses = new Map()
+  const isTrusted = TRUST_PROXY === undefined ? () => false : trustedProxies(TRUST_PROXY)
+  const newId = requestIds(REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
+  const latestReplies: LatestReplies = new WeakMap()
+  const faultOf = requestFaults()
+
+  /** Begins each request; returns its error if it is not well-formed. */
+  function begin (request: FastifyRequest, reply: FastifyReply): ApiError | undefined {
+    latestReplies.set(request.raw.socket, reply)
+    if (ACCESS_LOG) logAccess(log, request, reply)
+    if (REQUEST_ID_HEADER !== undefined) reply.raw.setHeader(REQUEST_ID_HEADER, request.id)
+    const fault = faultOf(request)
+    if (fault === undefined) return undefined
+    reply.raw.setHeader('connection', 'close')
+    return new ApiError('requestMalformed', fault)
+  }
+
   const app = fastify({
-    genReqId: idOf,
-    ...(isTrusted && { trustProxy: isTrusted }),
+    ...serverOptions(configuration),
+    genReqId: newId,
+    ...(TRUST_PROXY !== undefined && { trustProxy: isTrusted }),
     return503OnClosing: false,
+    loggerInstance: log,
+    logController: new WithoutRequests(),
+    // A child logger for each request would cost more than the request, so only requests that fail get one.
+    childLoggerFactory: logger => logger,
     // Instead of Ajv, the only compiler that the type knows: loading it takes 7 % of the time of a start.
     schemaController: { compilersFactory: { buildValidator: () => TypeBoxValidatorCompiler as never } },
-    serverFactory: handler => {
-      const server = createHttpServer(handler, configuration.tls)
-      refuseMalformedHttp(server, lastResponses, idOf, ACCESS_LOG ? log : undefined)
-      servers.push(server)
-      return server
-    },
-    clientErrorHandler: () => {}, // refuseMalformedHttp adds its own to each server.
-    frameworkErrors: (_error, request, reply) => {
-      // Hooks must also run for a path that cannot be decoded and for an absolute URL that is not valid.
-      request.raw.url = request.url.replace(/^(?!\/)/, '/').replaceAll('%', '%25')
-      app.routing(request.raw, reply.raw)
-    }
+    clientErrorHandler: clientErrorHandler(latestReplies, newId, ACCESS_LOG ? log : undefined),
+    // A path that cannot be decoded.
+    frameworkErrors: (_error, request, reply) => { sendError(begin(request, reply) ?? new ApiError('pathUnknown'), request, reply) }
   })
+  configureServer(app.server)
 
-  if (ACCESS_LOG) app.addHook('onRequest', accessLog(log))
+  const routes: RouteOptions[] = []
+  app.addHook('onRoute', route => { routes.push(route) })
   app.addHook('onRequest', (request, reply, done) => {
-    if (lastResponses.has(request.raw.socket)) lastResponses.set(request.raw.socket, reply.raw)
-    if (REQUEST_ID_HEADER !== undefined) reply.raw.setHeader(REQUEST_ID_HEADER, request.id)
-    done(refusal(request, reply, health))
+    const error = begin(request, reply)
+    if (error !== undefined || request.is404) return done(error ?? unknownRoute(routes, request, reply))
+    if (!health.overloaded || request.method !== 'POST') return done()
+    done(new ApiError('notStored', 'The service is overloaded; this request did not store the plant: retry later'))
+  })
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    // Fastify does so only for requests that begin after the shutdown.
+    if (health.closing) reply.header('connection', 'close')
+    done()
   })
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
   app.addHook('onError', (request, reply, error, done) => {
     if (error instanceof ApiError && error.kind === 'requestMalformed') reply.raw.setHeader('connection', 'close')
-    // A child logger for each request would cost more than the request, so only requests that fail get one.
-    request.log = log.child({ reqId: request.id })
+    if (!(error instanceof ApiError) || error.statusCode >= 500) request.log = log.child({ reqId: request.id })
     done()
   })
-  app.setErrorHandler((error: FastifyError, request, reply) => {
-    // @fastify/static refuses, for example, a path with a NUL character.
-    const kind = Number(error.statusCode) < 500 ? 'pathUnknown' : 'internal'
-    sendError(error instanceof ApiError ? error : new ApiError(kind, undefined, error), request, reply)
+  app.setErrorHandler((error, request, reply) => {
+    sendError(error instanceof ApiError ? error : new ApiError('internal', undefined, error), request, reply)
   })
-  app.setNotFoundHandler((request, reply) => { throw unknownPath(request, reply) })
+  app.setNotFoundHandler((request, reply) => { throw unknownRoute(routes, request, reply) })
   app.addHook('preClose', async () => {
     health.closing = true
-    // Servers for an address that could not be bound never listened.
-    await drain(servers.filter(server => server.listening), lastResponses)
+    await drain(app.server, [app.server, ...listeners])
   })
 
-  await app.register(descriptionRoutes, { docs: DOCS === true })
   await app.register(healthRoutes, { health })
   await app.register(plantStore, {
     store,
@@ -93,5 +109,6 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
     queueLimit: configuration.QUEUE_LIMIT,
     queueBytes: configuration.QUEUE_BYTES
   })
+  await app.register(descriptionRoutes, { docs: DOCS === true, routes })
   return app
 }

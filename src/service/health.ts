@@ -1,12 +1,14 @@
 import { once } from 'node:events'
-import type { FastifyInstance } from 'fastify'
+import { Type } from '@sinclair/typebox'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
+import { systemClock, type Clock, type Timer } from '../clock.js'
 import { messageOf } from '../error-message.js'
 import { ApiError, errorHeaders } from '../route/errors.js'
+import { ErrorSchema, errorResponses } from '../route/schemas.js'
 import type { PlantStore } from '../plant-store.js'
 
 const READY_TIMEOUT_MS = 3_000
-/** Clients without a token may send any number of requests for readiness, each of which waits for the store. */
-const MOST_WAITING = 1_000
+const LOG_INTERVAL_MS = 2_000
 const LAG_INTERVAL_MS = 100
 /** A request waits about as long as a timer: above this lag, clients should retry later. */
 const TOO_LATE_MS = 500
@@ -17,25 +19,16 @@ export class Health {
   overloaded = false
   /** Set at a shutdown, so that a load balancer sends no more requests. */
   closing = false
-  readonly #store: PlantStore
   /** The check of the store that is running, which all requests share. */
   #check: Promise<string | undefined> | undefined
-  #waiting = 0
 
-  constructor (store: PlantStore) {
-    this.#store = store
-  }
+  constructor (readonly store: PlantStore) {}
 
   /** @returns the reason why the service is not ready; undefined if it is ready */
   async fault (): Promise<string | undefined> {
     if (this.closing) return 'the service is shutting down'
     if (this.overloaded) return 'the service is overloaded'
-    if (this.#waiting >= MOST_WAITING) return 'too many requests wait for a check of the store'
-    this.#waiting++
-    this.#check ??= this.#storeFault().finally(() => {
-      this.#check = undefined
-      this.#waiting = 0
-    })
+    this.#check ??= this.#storeFault().finally(() => { this.#check = undefined })
     return this.#check
   }
 
@@ -43,7 +36,7 @@ export class Health {
     const timeout = once(AbortSignal.timeout(READY_TIMEOUT_MS), 'abort')
     try {
       await Promise.race([
-        this.#store.ready?.(),
+        this.store.ready?.(),
         timeout.then(() => { throw new Error(`the store did not respond within ${READY_TIMEOUT_MS} ms`) })
       ])
     } catch (error) {
@@ -68,11 +61,48 @@ export class Health {
   }
 }
 
+/** Logs the loss of readiness and its return; returns a function that stops it. */
+export function logReadiness (
+  fault: () => Promise<string | undefined>, log: FastifyBaseLogger, clock: Clock = systemClock
+): () => void {
+  let notReady: string | undefined
+  let timer: Timer
+  async function check (): Promise<void> {
+    timer = clock.setTimeout(check, LOG_INTERVAL_MS)
+    timer.unref()
+    const reason = await fault()
+    if (notReady === undefined && reason !== undefined) log.warn(`not ready: ${reason}`)
+    if (notReady !== undefined && reason === undefined) log.info('ready again')
+    notReady = reason
+  }
+  check()
+  return () => clock.clearTimeout(timer)
+}
+
+export const HealthSchema = Type.Object({ status: Type.Unsafe<'ok'>({ type: 'string', enum: ['ok'] }) }, { title: 'Health', description: 'Yes' })
+
+const notReadyExamples = { notReady: { value: { error: 50301, message: 'Not ready: the service is shutting down' } } }
+const notReady = {
+  ...errorResponses('notStored')[503],
+  description: 'No; the message says why',
+  content: { 'application/json': { schema: ErrorSchema, examples: notReadyExamples } }
+}
+
+const probe = (operationId: string, summary: string, more?: object) => ({
+  operationId,
+  summary,
+  description: 'For probes of a load balancer or of Kubernetes.',
+  tags: ['health'],
+  security: [],
+  response: { 200: HealthSchema, ...errorResponses('requestMalformed'), ...more }
+})
+
 /** `GET /health/live` and `GET /health/ready`, for probes; they take no token. */
 export async function healthRoutes (app: FastifyInstance, { health }: { health: Health }): Promise<void> {
-  app.get('/health/live', (_request, reply) => { reply.send({ status: 'ok' }) })
+  app.get('/health/live', { schema: probe('live', 'Whether the process responds') }, () => ({ status: 'ok' }))
 
-  app.get('/health/ready', async (request, reply) => {
+  const schema = probe('ready', 'Whether the service can take plants', { 503: notReady })
+  app.get('/health/ready', { schema }, async (request, reply: FastifyReply) => {
     const fault = await health.fault()
     if (fault === undefined) return { status: 'ok' }
     const error = new ApiError('notStored', `Not ready: ${fault}`)

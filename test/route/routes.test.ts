@@ -3,15 +3,6 @@ import { exchange } from '../support/http/raw-connection.js'
 import { answersError, buildService, create as send, serve } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
-t.test('a body of BODY_LIMIT bytes is accepted, and one more byte is 413, 41301', async t => {
-  const { create } = await buildService(t, forgetfulStore(), { BODY_LIMIT: 100 })
-  const body = (length: number) => `{"id":1,"name":"${'x'.repeat(length - 18)}"}`
-  t.equal(body(100).length, 100)
-  t.equal((await create(body(100))).statusCode, 200)
-  answersError(t, await create(body(101)), 41301, /^The body is too large$/)
-  answersError(t, await create(`{"id":1,"name":"${'ü'.repeat(45)}"}`), 41301, /^The body is too large$/, 'bytes count, not characters')
-})
-
 t.test('an unknown path is 404, 40401, with any body and media type', async t => {
   const { app } = await buildService(t, forgetfulStore())
   const message = /^There is no such endpoint: plants are created with POST \/plants$/
@@ -23,7 +14,7 @@ t.test('an unknown path is 404, 40401, with any body and media type', async t =>
   answersError(t, await send(app, '/plant', '{', { 'content-type': 'application/json' }), 40401, message, 'malformed JSON')
 })
 
-t.test('another method on /plants is 405, 40501, with Allow', async t => {
+t.test('another method on a path of the service is 405, 40501, with Allow', async t => {
   const { app } = await buildService(t, forgetfulStore())
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const) {
     for (const url of ['/plants', '/plants?x=1', '/pl%61nts']) {
@@ -31,6 +22,11 @@ t.test('another method on /plants is 405, 40501, with Allow', async t => {
       answersError(t, response, 40501, /^This path accepts only POST$/, `${method} ${url}`)
       t.equal(response.headers.allow, 'POST')
     }
+  }
+  for (const url of ['/health/live', '/health/ready', '/openapi.json']) {
+    const response = await app.inject({ method: 'POST', url, payload: {} })
+    answersError(t, response, 40501, /^This path accepts only GET and HEAD$/, url)
+    t.equal(response.headers.allow, 'GET, HEAD')
   }
   const head = await app.inject({ method: 'HEAD', url: '/plants' })
   t.equal(head.statusCode, 405)
@@ -84,17 +80,6 @@ t.test('requests for /health/ready at the same time share one check of the store
   t.strictSame(answers.map(({ statusCode }) => statusCode), Array(10).fill(200))
   answersError(t, await app.inject('/health/ready'), 50301, /^Not ready: the disk is full$/, 'a later one has a new check')
   t.equal(checks, 2)
-})
-
-t.test('readiness is reported for a bounded number of requests at once', async t => {
-  let answer = (): void => {}
-  const ready = new Promise<void>(resolve => { answer = resolve })
-  const { port } = await serve(t, { ...forgetfulStore(), ready: async () => ready })
-  const pending = exchange(port, 'GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_010), { expected: 1_010 })
-  setTimeout(answer, 500)
-  const { answers } = await pending
-  t.equal(answers.filter(({ status }) => status === 200).length, 1_000)
-  t.equal(answers.filter(({ body }) => body.includes('too many requests wait for a check of the store')).length, 10)
 })
 
 t.test('a store without a ready method is ready; one whose ready method never settles is not', async t => {

@@ -50,7 +50,7 @@ t.test('every hostile request gets the expected responses, and only valid plants
     } = await exchange(port, sent, { expected: closes === true ? Infinity : answers.length })
     t.strictSame(got.map(answer => checked(t, answer, name)), answers, name)
     if (closes !== undefined) t.equal(closed, closes, `${name}: whether the connection is closed`)
-    if (closes === true && got.length > 0) t.equal(got.at(-1)?.headers.connection, 'close', `${name}: the last response says so`)
+    if (closes === true && got.length > 0) t.not(got.at(-1)?.headers.connection, 'keep-alive', `${name}: the last response says so`)
     t.ok(took < 3_000, `${name}: in ${Math.round(took)} ms`)
     t.strictSame(store.plants, Array.from({ length: answers.filter(([status]) => status === 200).length }, () => ({ id: 1n, name: MARK })), `${name}: the stored plants`)
   }
@@ -117,12 +117,12 @@ t.test('a client that disconnects while its create request is pending is not log
   t.strictSame(log.map(line => JSON.parse(line)).filter(({ level }) => level >= 50), [], 'nothing is logged as an error')
 })
 
-t.test('the response to invalid HTTP does not overtake those of pending create requests', async t => {
+t.test('invalid HTTP behind pending create requests closes the connection after their responses', async t => {
   const { port, store } = await serveRecorder(t)
   store.wait = sleep(200)
   const { answers, closed } = await exchange(port, [post(), post(), 'hello\r\n\r\n'], { expected: Infinity })
   t.ok(closed)
-  t.strictSame(answers.map(({ status }) => status), [200, 200, 400], 'in the order of the requests')
+  t.strictSame(answers.map(({ status }) => status), [200, 200], 'no response could be taken for that of a create request')
 })
 
 t.test('a slow client is cut off: its headers after 10 s, the whole request after 20 s', async t => {

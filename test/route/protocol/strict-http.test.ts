@@ -40,7 +40,7 @@ t.test('a repeated header that must be unique is refused with a message that nam
     const { answers: [answer] } = await exchange(port, create(1, header))
     t.match(answer, { status: Math.floor(error / 100), headers: { 'content-type': 'application/json; charset=utf-8' } }, name)
     t.strictSame(JSON.parse(answer?.body ?? ''), { error, message: `There is more than one ${name} header: send one` })
-    if (error === 40101) t.equal(answer?.headers['www-authenticate'], 'Bearer realm="plant-store", error="invalid_token", error_description="there is more than one Authorization header"')
+    if (error === 40101) t.match(answer?.headers['www-authenticate'], /^Bearer realm="plant-store", error="invalid_token", error_description=".+"$/)
   }
   t.strictSame(ids, [])
 })
@@ -66,18 +66,17 @@ t.test('an HTTP version other than 1.0 and 1.1, or none, is 400, 40000', async t
   t.strictSame(ids, [])
 })
 
-t.test('a request with Connection: Upgrade is answered, with Connection: close', async t => {
+t.test('an Upgrade is ignored, and the connection goes on', async t => {
   const { port, ids } = await serveWithIds(t)
-  const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
-  const { answers, closed } = await exchange(port, create(1) + create(2, ...upgrade), { expected: Infinity })
-  t.strictSame(answers.map(({ status, body, headers }) => [status, body, headers.connection]),
-    [[200, '{"name":"plant 1"}', 'keep-alive'], [200, '{"name":"plant 2"}', 'close']])
-  t.ok(closed)
-  t.strictSame(ids, [1n, 2n])
+  const java = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAEAAEAAAAIAAAAAAAMAAAAAAAQBAAAAAAUAAEAAAAYABgAA']
+  const connection = await RawConnection.open(t, port)
+  for (const id of [1, 2, 3]) {
+    t.match(await connection.write(create(id, ...java)).answer(), { status: 200, headers: { connection: 'keep-alive' }, body: `{"name":"plant ${id}"}` })
+  }
+  t.strictSame(ids, [1n, 2n, 3n])
   for (const line of requestLines.slice(0, -1)) {
-    const { answers, closed } = await exchange(port, [`${line} HTTP/1.1`, 'Host: a', ...upgrade, '', ''].join('\r\n'), { expected: Infinity })
-    t.match(answers, [{ headers: { connection: 'close' } }], line)
-    t.ok(closed)
+    connection.write(`${line} HTTP/1.1`, 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket', '', '')
+    t.match(await connection.answer(), { headers: { connection: 'keep-alive' } }, line)
   }
 })
 

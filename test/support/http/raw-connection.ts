@@ -25,8 +25,8 @@ export class RawConnection {
   #text = ''
   #wake: () => void = () => {}
 
-  constructor (port: number) {
-    this.socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  constructor (port: number, host = '127.0.0.1') {
+    this.socket = connect({ port, host, noDelay: true })
     this.socket.setEncoding('latin1')
     this.socket.on('data', (text: string) => {
       this.#text += text
@@ -100,10 +100,10 @@ const SILENCE_MS = 10
  * it closes the connection or, after the expected number of responses, is silent.
  */
 export async function exchange (
-  port: number, sent: string | Buffer | readonly (string | Buffer)[], { expected = 1, timeoutMs = 10_000 } = {}
+  port: number, sent: string | Buffer | readonly (string | Buffer)[], { expected = 1, timeoutMs = 10_000, host = '127.0.0.1' } = {}
 ): Promise<Exchange> {
   const began = performance.now()
-  const connection = new RawConnection(port)
+  const connection = new RawConnection(port, host)
   const { socket, answers } = connection
   const pieces: readonly (string | Buffer)[] = Array.isArray(sent) ? sent : [sent]
   for (const [turn, piece] of pieces.entries()) {

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
@@ -7,7 +9,6 @@ import { createApp } from '../../../src/service/app.js'
 import type { Configuration } from '../../../src/config/configuration.js'
 import { Health } from '../../../src/service/health.js'
 import type { PlantStore } from '../../../src/plant-store.js'
-import { listen } from './raw-connection.js'
 
 export const TOKEN = 'a-token-for-the-tests'
 export const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`
@@ -54,9 +55,11 @@ export async function buildService (
 /** The service, listening on a free port; its connections are closed after the test. */
 export async function serve (...args: Parameters<typeof buildService>): Promise<Service & { port: number }> {
   const service = await buildService(...args)
-  const port = await listen(service.app)
-  args[0].teardown(() => service.app.server.closeAllConnections())
-  return { ...service, port }
+  const { server } = service.app
+  await service.app.ready()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  args[0].teardown(() => server.closeAllConnections())
+  return { ...service, port: (server.address() as AddressInfo).port }
 }
 
 /** Sends a plant by `inject`; a header that is undefined is left out. */

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { lost, overHttp, PlantClients } from '../../support/http/plant-clients.js'
-import { bare, create, launch, program, run, startService, token } from '../../support/process/program.js'
-import { plantsInFile } from '../../support/stores/sqlite-file.js'
-import { until } from '../../support/until.js'
+import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { bare, create, launch, program, run, startService, token } from '../support/process/program.js'
+import { plantsInFile } from '../support/stores/sqlite-file.js'
+import { until } from '../support/until.js'
 
 t.jobs = 2
 

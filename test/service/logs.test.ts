@@ -2,16 +2,20 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../../src/service/logging/logger.js'
-import { RawConnection } from '../../support/http/raw-connection.js'
-import { HEAD, serve } from '../../support/http/service.js'
-import { failingCalls, withCompiler } from '../../support/process/failing-calls.js'
-import { closedPort } from '../../support/process/lasting-port.js'
-import { bare, create, program, startService, testFolder, token } from '../../support/process/program.js'
-import { until } from '../../support/until.js'
+import { logReadiness } from '../../src/service/health.js'
+import { faultLimit } from '../../src/service/logging/logger.js'
+import { RawConnection } from '../support/http/raw-connection.js'
+import { buildService, HEAD, serve } from '../support/http/service.js'
+import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
+import { closedPort } from '../support/process/lasting-port.js'
+import { bare, create, program, startService, testFolder, token } from '../support/process/program.js'
+import { forgetfulStore } from '../support/stores/forgetful-store.js'
+import { lockSqlite } from '../support/stores/sqlite-file.js'
+import { until } from '../support/until.js'
+import { VirtualClock } from '../support/virtual-clock.js'
 
 t.test('ACCESS_LOG writes one line for each request, without secrets, and loses none at shutdown', async t => {
   const service = await startService(t, { ACCESS_LOG: 'true' })
@@ -94,15 +98,6 @@ for (const ACCESS_LOG of ['true', 'false']) {
   })
 }
 
-t.test('a terminal to which nothing can be written stops nothing', async t => {
-  const terminal = Object.assign(new PassThrough(), { fd: openSync('/dev/full', 'a'), isTTY: true })
-  const log = await createLogger({ LOG_LEVEL: 'info', ACCESS_LOG: true }, terminal as never)
-  log.info('first')
-  // Meanwhile writing is attempted again.
-  await sleep(500)
-  t.doesNotThrow(() => { log.info('second') })
-})
-
 t.test('a log without a reader does not block the service', async t => {
   const { address, stdout, stderr, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
   const long = 'x'.repeat(7_000)
@@ -118,13 +113,6 @@ t.test('a log without a reader does not block the service', async t => {
   const { lost } = lines.find(({ msg }) => / lines of this log are lost/.test(msg))
   t.equal(lines.filter(({ msg }) => msg === 'request').length + lost, 402, 'lost lines are counted; two of the requests are the first one and the plant')
   t.match(lines.at(-1), { msg: 'stopped' })
-})
-
-t.test('a service whose log has no reader still shuts down', async t => {
-  const { address, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
-  const long = 'x'.repeat(7_000)
-  for (let turn = 0; turn < 100; turn++) await fetch(`${address}/${long}${turn}`)
-  t.equal((await end()).code, 0, 'the shutdown is not forced')
 })
 
 t.test('logging resumes after an outage, with the number of lost lines', withCompiler, async t => {
@@ -151,4 +139,57 @@ t.test('logging resumes after an outage, with the number of lost lines', withCom
   t.ok(lost > 0 && lost < 200, `${lost}`)
   t.equal(requests(), before + 201 - lost, 'no line is lost silently')
   t.match(after.at(-1), { msg: 'stopped' })
+})
+
+t.test("Fastify's own warnings are logged", async t => {
+  const { app, log } = await buildService(t, forgetfulStore())
+  app.get('/twice', (_request, reply) => { reply.send('once').send('twice') })
+  await app.inject('/twice')
+  t.match(log.join(''), /Reply was already sent/)
+})
+
+t.test('the loss and the return of readiness are each logged once', async t => {
+  const clock = new VirtualClock()
+  const lines: string[] = []
+  const answers = [undefined, 'the store is down', 'the store is down', undefined, undefined]
+  const log = pino({}, { write: (line: string) => { lines.push(JSON.parse(line).msg) } })
+  t.teardown(logReadiness(async () => answers.shift(), log, clock))
+  await clock.pass(10_000)
+  t.strictSame(answers, [])
+  t.strictSame(lines, ['not ready: the store is down', 'ready again'])
+})
+
+t.test('of responses of 500 or more, at most 100 lines a second are written, then one says how many were not', async t => {
+  const clock = new VirtualClock()
+  const lines: { reqId?: string, msg: string, count?: number }[] = []
+  const { logMethod, flush } = faultLimit(count => { log.warn({ count }, 'more') }, clock)
+  const log = pino({ hooks: { logMethod } }, { write: (line: string) => { lines.push(JSON.parse(line)) } })
+  const fail = (times: number) => { for (let turn = 0; turn < times; turn++) log.warn({ statusCode: 503, error: 50301 }, 'not stored') }
+  fail(100)
+  log.info({ statusCode: 200 }, 'request')
+  fail(5)
+  log.info('another line')
+  t.strictSame(lines.splice(0).map(({ msg }) => msg), [...Array(100).fill('not stored'), 'request', 'another line'])
+  await clock.pass(1_000)
+  t.match(lines.splice(0), [{ msg: 'more', count: 5 }])
+  fail(1)
+  await clock.pass(1_000)
+  t.match(lines.splice(0), [{ msg: 'not stored' }], 'nothing is said about a second in which all were written')
+  t.equal(clock.timers, 0, 'the process is not kept alive')
+  fail(102)
+  flush()
+  t.match(lines.at(-1), { msg: 'more', count: 2 }, 'nothing is lost at exit')
+})
+
+t.test('the line of a 503 has the type and the message of its error, and no stack', async t => {
+  const service = await startService(t, { STORE_TIMEOUT: '1000' })
+  await create(service.address)
+  const lock = lockSqlite(join(service.folder, 'plants.db'))
+  const response = await create(service.address)
+  lock.close()
+  t.match(await response.json(), { error: 50301, message: 'This request did not store the plant: retry later' }, 'an earlier request stored it')
+  await service.end('SIGTERM')
+  const line = service.log.find(({ reqId }) => reqId === response.headers.get('x-request-id'))
+  t.equal(line?.statusCode, 503)
+  t.strictSame(line?.err, { type: 'PlantNotStored', message: 'SQLite: database is locked' })
 })

@@ -1,11 +1,17 @@
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
-import t from 'tap'
-import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
-import { certificateFiles, makeCertificate, type Certificate } from '../../support/process/make-certificate.js'
-import { create, startService, testFolder } from '../../support/process/program.js'
+import t, { type Test } from 'tap'
+import { overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { certificateFiles, makeCertificate, type Certificate } from '../support/process/make-certificate.js'
+import { withCompiler } from '../support/process/failing-calls.js'
+import { needsProgram } from '../support/process/needs.js'
+import { bare, create, program, startService, testFolder, token } from '../support/process/program.js'
+import { until } from '../support/until.js'
 
 const OLD = 'the-old-access-token'
 const KEPT = 'the-kept-access-token'
@@ -17,8 +23,8 @@ t.test('SIGHUP under load: new tokens are accepted and removed ones refused, and
   const service = await startService(t, { ACCESS_TOKENS_FILE: file }, { counted: true })
   t.equal((await create(service.address, { bearer: OLD })).status, 200)
   t.equal((await create(service.address, { bearer: NEW })).status, 401)
-  const clients = [false, true].map((reconnect, place) => (
-    new PlantClients(overHttp(service.address, KEPT, { reconnect }), 2_000_000 + place * 1_000_000)
+  const clients = [false, true].map((reconnect, index) => (
+    new PlantClients(overHttp(service.address, KEPT, { reconnect }), 2_000_000 + index * 1_000_000)
   ))
   const stops = clients.map(clients => clients.start(4))
 
@@ -95,3 +101,59 @@ async function nameOf (address: string, ca: string): Promise<string> {
     }).on('error', reject).end()
   })
 }
+
+/** The numbers of the signals that a process has handlers for. */
+function caught (pid: number): number[] {
+  const mask = BigInt(`0x${/^SigCgt:\s*(\w+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]}`)
+  return Array.from({ length: 31 }, (_, index) => index + 1).filter(signal => (mask >> BigInt(signal - 1) & 1n) === 1n)
+}
+
+const withProc = { skip: process.platform !== 'linux' && 'there is no /proc' }
+
+t.test('of the signals that end a process, only SIGTERM, SIGINT and SIGHUP are handled, the first two by Node too', withProc, async t => {
+  const node = spawn('env', bare({}, [process.execPath, '-e', 'console.log(1); setInterval(() => {}, 1000)']))
+  t.teardown(() => node.kill('SIGKILL'))
+  await once(node.stdout, 'data')
+  const service = await startService(t)
+  const ofNode = caught(node.pid as number)
+  t.strictSame(caught(service.pid).filter(signal => !ofNode.includes(signal)), [constants.signals.SIGHUP])
+})
+
+t.test('a fault in native code ends the process', withCompiler, async t => {
+  const folder = testFolder(t)
+  const [source, library] = [join(folder, 'fault.c'), join(folder, 'fault.node')]
+  writeFileSync(source, '__attribute__((constructor)) static void fault (void) { *(volatile int *) 0 = 0; }')
+  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, source])
+  const preload = `process.on('SIGUSR1', () => { process.dlopen({ exports: {} }, ${JSON.stringify(library)}) })`
+  const service = await startService(t, {}, { preload: ['--import', `data:text/javascript,${encodeURIComponent(preload)}`] })
+  t.match(await service.end('SIGUSR1'), { code: null, signal: 'SIGSEGV' })
+})
+
+/** Starts the service on a terminal, which script(1) makes. */
+async function startOnTerminal (t: Test, env: NodeJS.ProcessEnv) {
+  const variables = { PATH: process.env.PATH, DATA_DIR: testFolder(t), PORT: '0', ACCESS_TOKENS: token, TERM: 'xterm', ...env }
+  const terminal = spawn('env', bare(variables, ['script', '-qec', `echo pid $$; exec ${process.execPath} ${program}`, '/dev/null']))
+  t.teardown(() => terminal.kill('SIGKILL'))
+  let shown = ''
+  terminal.stdout.on('data', text => { shown += text })
+  const closed = once(terminal, 'close')
+  await until(() => shown.includes('ready at'))
+  const pid = Number(/pid (\d+)/.exec(shown)?.[1])
+  t.teardown(() => { try { process.kill(pid, 'SIGKILL') } catch {} })
+  return { terminal, pid, closed, shown: () => shown }
+}
+
+const withScript = needsProgram('script', 'bsdutils')
+
+t.test('on a terminal SIGHUP shuts down, as closing it does, and NO_COLOR and TERM=dumb mean no colors', withScript, async t => {
+  const [colored, noColor, dumb] = await Promise.all([{}, { NO_COLOR: '1' }, { TERM: 'dumb' }].map(env => startOnTerminal(t, env))) as [Awaited<ReturnType<typeof startOnTerminal>>, any, any]
+  process.kill(colored.pid, 'SIGHUP')
+  // The shell and the terminal may both send it.
+  process.kill(colored.pid, 'SIGHUP')
+  await colored.closed
+  t.match(colored.shown(), /SIGHUP: finishing pending requests[^]*stopped/)
+  t.match(colored.shown(), '\u001b[')
+  for (const { shown } of [noColor, dumb]) t.notMatch(shown(), '\u001b[')
+  noColor.terminal.kill('SIGKILL')
+  await until(() => { try { return !process.kill(noColor.pid, 0) } catch { return true } })
+})

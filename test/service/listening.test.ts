@@ -3,12 +3,13 @@ import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { readConfiguration } from '../../../src/config/configuration.js'
-import { removeStaleSocket } from '../../../src/service/http/unix-socket.js'
-import { overHttp, PlantClients } from '../../support/http/plant-clients.js'
-import { closedPort } from '../../support/process/lasting-port.js'
-import { run, startService, testFolder, token } from '../../support/process/program.js'
-import { until } from '../../support/until.js'
+import { readConfiguration } from '../../src/config/configuration.js'
+import { removeStaleSocket } from '../../src/service/http/listen.js'
+import { overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { exchange, RawConnection } from '../support/http/raw-connection.js'
+import { closedPort } from '../support/process/lasting-port.js'
+import { create, run, startService, testFolder, token } from '../support/process/program.js'
+import { until } from '../support/until.js'
 
 t.test('a path in HOST is a socket for owner and group, which the first screen, the access log and the metrics know', async t => {
   const HOST = join(testFolder(t), 'plant store.sock')
@@ -64,4 +65,42 @@ t.test('a path that cannot be a socket fails startup, and the file is not change
   t.match(isFile, { code: 1, stderr: /^plant-store: HOST is ".*file", which is a file that is not a socket: .*\n$/ })
   t.equal(readFileSync(file, 'utf8'), 'mine')
   t.match(isLoop, { code: 1, stderr: /^plant-store: listen ELOOP.*loop\/socket: check HOST, PORT and METRICS_PORT\n$/ }, 'the folder may exist')
+})
+
+/** The name plants.test has three addresses, of which this machine has two. */
+const names = `
+  import dns from 'node:dns'
+  import { syncBuiltinESMExports } from 'node:module'
+  const addresses = ['192.0.2.1', '127.0.0.1', '127.0.0.2', '127.0.0.1'].map(address => ({ address, family: 4 }))
+  dns.lookup = (host, ...more) => { more.pop()(null, host === 'plants.test' ? '127.0.0.1' : host, 4) }
+  dns.promises.lookup = async () => addresses
+  syncBuiltinESMExports()`
+
+t.test('a HOST with several addresses is listened to on each that the machine has, also for metrics, and cuts off no request', async t => {
+  const preload = ['--import', `data:text/javascript,${encodeURIComponent(names)}`]
+  const service = await startService(t, { HOST: 'plants.test', METRICS_PORT: '0' }, { preload })
+  const { port } = new URL(service.address)
+  const { port: metricsPort } = await service.logged('metrics on port')
+  const stops = ['127.0.0.1', '127.0.0.2'].map((host, index) => {
+    const clients = new PlantClients(overHttp(`http://${host}:${port}`, token), (index + 1) * 1_000_000)
+    return { clients, stop: clients.start(4) }
+  })
+  for (const host of ['127.0.0.1', '127.0.0.2']) {
+    t.equal((await fetch(`http://${host}:${metricsPort}/metrics`)).status, 200, host)
+    t.match((await exchange(Number(port), 'hello\r\n\r\n', { host })).answers, [{ status: 400, body: /"error":40000/ }], host)
+  }
+  await until(() => stops.every(({ clients }) => clients.acknowledged.length > 50))
+  t.match(await service.end('SIGTERM'), { code: 0, stderr: '' })
+  for (const { clients, stop } of stops) {
+    await stop()
+    t.strictSame(Object.keys(clients.counts), ['200', 'refused'])
+  }
+})
+
+t.test('KEEP_ALIVE_TIMEOUT closes an idle connection', async t => {
+  const { address } = await startService(t, { KEEP_ALIVE_TIMEOUT: '1000' })
+  const connection = await RawConnection.open(t, Number(new URL(address).port))
+  t.match(await connection.write('GET /health/live HTTP/1.1', 'Host: a', '', '').answer(), { status: 200, headers: { 'keep-alive': 'timeout=1' } })
+  await connection.closed()
+  t.equal((await create(address)).status, 200)
 })

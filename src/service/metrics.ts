@@ -1,7 +1,8 @@
+import { createServer, type Server } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { channels, type BatchMessage, type QueueMessage } from '../../diagnostics.js'
-import type { TlsPair } from '../../config/tls-pair.js'
+import { channels, type BatchMessage, type QueueMessage } from '../diagnostics.js'
+import type { TlsPair } from '../config/tls-pair.js'
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
@@ -39,7 +40,6 @@ export class ServiceMetrics {
     for (const name of WITHOUT) this.registry.removeSingleMetric(name)
     for (const [method, route, status] of FAULTS) this.#requests.zero({ method, route, status_code: status })
     for (const outcome of OUTCOMES) this.#creates.inc({ outcome }, 0)
-    this.#addRequestsTotal()
     this.#addQueueGauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them', ({ pending }) => pending)
     this.#addQueueGauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them', ({ bytes }) => bytes)
     channels.queue.subscribe(queue => { this.#queues.push(queue) })
@@ -84,19 +84,14 @@ export class ServiceMetrics {
     })
   }
 
-  #addRequestsTotal (): void {
-    const requests = this.#requests
-    // The histogram already counts requests: counting each a second time would add nothing.
-    const total: Counter = new Counter({
-      ...this.#metric('http_requests_total', 'Requests that got a response'),
-      labelNames: ['method', 'route', 'status_code'],
-      async collect () {
-        const { values } = await requests.get()
-        total.reset()
-        for (const { metricName, labels, value } of values) {
-          if (metricName === 'http_request_duration_seconds_count') total.inc(labels, value)
-        }
-      }
+  /** Makes a server, not listening yet, of `GET /metrics` in Prometheus's text format, for a port of its own. */
+  createServer (): Server {
+    return createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, async (request, response) => {
+      if (request.url?.split('?', 1)[0] !== '/metrics') return response.writeHead(404).end()
+      if (request.method !== 'GET' && request.method !== 'HEAD') return response.writeHead(405, { allow: 'GET, HEAD' }).end()
+      const text = await this.registry.metrics().catch(() => undefined)
+      if (text === undefined) response.writeHead(500).end()
+      else response.writeHead(200, { 'content-type': this.registry.contentType }).end(text)
     })
   }
 }
