@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { percentiles } from '../statistics.js'
 import { openConnection, type Connection } from './connection.js'
 import { createRequests, type Shot } from './requests.js'
-import { until, Window, type LoadJob, type LoadResult } from './window.js'
+import { Window, type LoadJob, type LoadResult } from './window.js'
 
 /** Runs an open loop if the job has a rate, otherwise a closed loop. */
 export async function runLoad (job: LoadJob): Promise<LoadResult> {
@@ -38,7 +38,7 @@ const closedLoop: Loop = async (_job, window, connections, next) => {
   connections.forEach(send)
   return await window.pass(async () => {
     isStopped = true
-    await until(() => pending === 0)
+    await window.until(() => pending === 0)
   })
 }
 
@@ -88,11 +88,11 @@ const openLoop: Loop = async ({ rate = 1, leadIn, duration }, window, connection
 
   async function drain (): Promise<void> {
     // What is due can start for another second.
-    await until(() => started === total || performance.now() > dueAt(total) + 1000)
+    await window.until(() => started === total || performance.now() > dueAt(total) + 1000)
     // A request that could not even start counts with the time it has waited.
     const waited = (index: number): void => window.record(performance.now() - dueAt(index))
     for (; started < total; started++) if (window.includes(dueAt(started))) waited(started)
-    await until(() => free.length === connections.length)
+    await window.until(() => free.length === connections.length)
   }
 
   try {

@@ -19,10 +19,6 @@ export interface LoadJob {
 /** The figures of the window, and how many plants were acknowledged in the whole run: the store must hold as many. */
 export interface LoadResult extends Round { answers: number, acknowledged: number }
 
-export async function until (isDone: () => boolean): Promise<void> {
-  while (!isDone()) await sleep(5)
-}
-
 /** The measured part of a run. The first wrong answer fails the run. */
 export class Window {
   readonly #job: LoadJob
@@ -32,12 +28,13 @@ export class Window {
   #closesAt = Infinity
   #answers = 0
   #acknowledged = 0
+  #hasFailed = false
   fail: (error: unknown) => void = () => {}
 
   constructor (job: LoadJob) {
     this.#job = job
     this.#failed = new Promise((_resolve, reject) => { this.fail = reject })
-    this.#failed.catch(() => {})
+    this.#failed.catch(() => { this.#hasFailed = true })
   }
 
   /** @param since when the request started or, in an open loop, should have started, which decides if it counts */
@@ -51,6 +48,11 @@ export class Window {
     this.#acknowledged++
     if (this.includes(now)) this.#answers++
     if (this.includes(since)) this.record(now - since)
+  }
+
+  /** Also returns if the run has failed. */
+  async until (isDone: () => boolean): Promise<void> {
+    while (!isDone() && !this.#hasFailed) await sleep(5)
   }
 
   record (milliseconds: number): void {

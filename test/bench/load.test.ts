@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { runLoad } from '../../bench/load/loops.js'
 import { startProcess } from '../../bench/run/start-process.js'
@@ -88,22 +87,6 @@ t.test('in the open loop, a request that could not start counts with the time it
   const { latency, acknowledged } = await runLoad(jobFor(url, { rate: 100, duration: 0.5 }))
   t.equal(acknowledged, 4)
   t.ok(latency !== undefined && latency.p50 > 1_000_000, `p50 ${latency?.p50}`)
-})
-
-t.test('all requested connections are used, each for one request at a time', async t => {
-  let concurrent = 0
-  let highest = 0
-  const url = await testServer(t, async (body, response) => {
-    highest = Math.max(highest, ++concurrent)
-    await sleep(50)
-    concurrent--
-    send(response, 200, plantOf(body))
-  })
-  await runLoad(jobFor(url, { connections: 5 }))
-  t.equal(highest, 5)
-  while (concurrent > 0) await sleep(10) // eslint-disable-line no-unmodified-loop-condition
-  await runLoad(jobFor(url, { connections: 3, rate: 1000, duration: 0.2 }))
-  t.equal(highest, 5)
 })
 
 t.test('requests are complete, with distinct plants and the expected answer to each', async t => {

@@ -20,6 +20,7 @@ t.test('cases, servers and connections are combined; a case ignores servers that
   const servers = ['--servers', 'fastify-sqlite,ours-sqlite']
   t.equal(planned('--case', 'create,single', ...servers, '--connections', '1,512').length, 2 * 2 * 2)
   t.strictSame(planned('--case', 'single', '--servers', 'bare,ours-sqlite'), ['single ours-sqlite 1 connection'])
+  t.strictSame(planned('--url', 'http://127.0.0.1:1', '--token', 'x', '--rate', '9'), ['create url 64 connections', 'latency url 64 connections rate=9'])
   t.equal(new Set(plan(readOptions(['--case', 'all'])).map(spec => spec.case)).size, 5)
 })
 
@@ -51,10 +52,6 @@ t.test('--published measures all cases for longer, into the folder that is commi
   t.match(long, { rounds: 5, seconds: 2, latencySeconds: 10, save: 'bench/published', isPublished: true })
   t.strictSame(plan(long), plan(readOptions(['--case', 'all'])))
   t.match(readOptions(['--published', '--rounds', '2', '--seconds', '3', '--save', 'here']), { rounds: 2, seconds: 3, latencySeconds: 3, save: 'here' })
-})
-
-t.test('--url measures only that service', async t => {
-  t.strictSame(planned('--url', 'http://127.0.0.1:1', '--token', 'x', '--rate', '9'), ['create url 64 connections', 'latency url 64 connections rate=9'])
 })
 
 t.test('invalid options are refused with their names', async t => {
