@@ -13,7 +13,7 @@ import { requestFaults, requestIds, unknownRoute } from './http/requests.js'
 import { configureServer, drain, serverOptions } from './http/server.js'
 import { logAccess } from './logging/logger.js'
 import type { ServiceMetrics } from './metrics.js'
-import { descriptionRoutes } from './openapi.js'
+import { describeApi } from './openapi.js'
 
 export interface AppOptions {
   configuration: Partial<Configuration>
@@ -100,6 +100,7 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
     await drain(app.server, [app.server, ...listeners])
   })
 
+  await describeApi(app, DOCS === true)
   await app.register(healthRoutes, { health })
   await app.register(plantStore, {
     store,
@@ -109,6 +110,5 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
     queueLimit: configuration.QUEUE_LIMIT,
     queueBytes: configuration.QUEUE_BYTES
   })
-  await app.register(descriptionRoutes, { docs: DOCS === true, routes })
   return app
 }
