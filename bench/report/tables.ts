@@ -15,7 +15,7 @@ export function header ({ date, command, method, machine, versions, mongodb, mea
     `${method.isPublished ? 'a published run' : 'a quick run (--published makes a long one)'}; rounds: ` +
     `${method.rounds}, each of ${method.seconds} s (latency: ${method.latencySeconds} s) after a lead-in of ` +
     `${method.leadIn} s; warm-up of each server ${method.warmUp} s`,
-    bare && `the rounds of bare node:http differ by ${((high - low) / median * 100).toFixed(0)} %`,
+    bare && method.rounds > 1 && `the rounds of bare node:http differ by ${((high - low) / median * 100).toFixed(0)} %`,
     `${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC`,
     Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', '),
     mongodb?.description,

@@ -103,6 +103,5 @@ t.test('the page contains its pictures, loads nothing and escapes its text', asy
 t.test('percentiles are values that occurred', async t => {
   const values = Array.from({ length: 1000 }, (_, index) => 1000 - index)
   t.strictSame(percentiles(values), { p50: 500, p99: 990, p999: 999, max: 1000 })
-  t.strictSame(percentiles([7]), { p50: 7, p99: 7, p999: 7, max: 7 })
   t.equal(percentiles([]), undefined)
 })
