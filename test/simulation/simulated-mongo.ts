@@ -39,18 +39,14 @@ export class SimulatedMongo extends SimulatedStore {
   readonly client: MongoDriverClient = {
     options: { dbName: 'simulated', socketTimeoutMS: this.story.storeTimeout / 2, monitorCommands: this.story.monitors },
     db: () => this.#database,
-    on: (_event, listener) => this.#listeners.add(listener),
-    off: (_event, listener) => this.#listeners.delete(listener),
-    connect: () => {
-      const fault = this.takeFault('connect')
-      if (fault?.kind !== 'unsent') return new Promise(resolve => { this.#after(this.#latency(), () => resolve(undefined)) })
-      return new Promise((_resolve, reject) => { this.#failUnsent(fault, reject) }).finally(this.faultBegins())
-    },
+    on: (event: string, listener: (event: CommandStarted) => void) => event === 'commandStarted' && this.#listeners.add(listener),
+    off: (_event: string, listener: (event: CommandStarted) => void) => this.#listeners.delete(listener),
     close: async () => {}
   }
 
   get #database (): MongoDatabase {
     return {
+      databaseName: 'simulated',
       client: this.client,
       collection: () => this.collection,
       command: (command, options) => this.#command(command as InsertCommand, options as { signal: AbortSignal })
@@ -102,7 +98,7 @@ export class SimulatedMongo extends SimulatedStore {
     this.writes++
     this.writesInFlight++
     const number = this.writes
-    const fault = this.takeFault('write')
+    const fault = this.takeFault('connect') ?? this.takeFault('write')
     this.log?.(`insert ${number} of ${documents.map(document => `${document._id} ${textOf(document)}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
     const ends = fault === undefined ? () => {} : this.faultBegins()
     return new Promise<object>((resolve, reject) => {

@@ -10,6 +10,7 @@ export interface MongoCollection {
 
 /** The driver's `Db`. */
 export interface MongoDatabase {
+  readonly databaseName: string
   readonly client: MongoDriverClient
   collection (name: string): MongoCollection
   command (command: object, options: object): Promise<object>
@@ -20,8 +21,9 @@ export interface MongoDriverClient {
   readonly options: { readonly dbName: string, readonly socketTimeoutMS: number, readonly monitorCommands: boolean }
   db (name: string): MongoDatabase
   on (event: 'commandStarted', listener: (event: CommandStarted) => void): unknown
+  on (event: 'connectionPoolCleared', listener: () => void): unknown
   off (event: 'commandStarted', listener: (event: CommandStarted) => void): unknown
-  connect (): Promise<unknown>
+  off (event: 'connectionPoolCleared', listener: () => void): unknown
   close (): Promise<void>
 }
 

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
 import { RESPONSE_TIME_MS, type CreateFailure, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
 import { PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
-import type { CommandStarted, MongoCollection, MongoDriverClient } from './mongo-driver.js'
-import { connectionFault, type DriverError } from './mongo-errors.js'
+import type { CommandStarted, MongoCollection } from './mongo-driver.js'
+import { describe, faultOf, type DriverError } from './mongo-errors.js'
 import {
-  commandFailure, describe, DUPLICATE_KEY, duplicateOutcome, idOf, writeFailure, type ExistingDocument, type WriteError
+  commandFailure, DUPLICATE_KEY, duplicateOutcome, idOf, isOfTheStore, writeFailure, type ExistingDocument, type WriteError
 } from './mongo-outcomes.js'
 
 /** A plant in MongoDB. A bigint is written as a BSON int64 (Long). */
@@ -18,7 +18,14 @@ export interface PlantDocument {
 /** The response to `insert`, https://www.mongodb.com/docs/manual/reference/command/insert/#output */
 interface InsertReply {
   writeErrors?: WriteError[]
-  writeConcernError?: { code: number, errmsg: string }
+  writeConcernError?: { code: number, codeName?: string }
+}
+
+/** The response to `connectionStatus`, https://www.mongodb.com/docs/manual/reference/command/connectionStatus/ */
+interface ConnectionStatus {
+  authInfo?: {
+    authenticatedUserPrivileges?: { actions: string[], resource: { anyResource?: true, db?: string, collection?: string } }[]
+  }
 }
 
 /**
@@ -26,8 +33,14 @@ interface InsertReply {
  * otherwise as Long: with `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
  */
 const OPTIONS = { readPreference: 'primary', raw: false, promoteValues: true, promoteLongs: true, useBigInt64: false } as const
-/** Without a timeout, a ping whose connection closes would keep its place in the pool. */
-const PING_TIMEOUT_MS = 5_000
+const WRITE_CONCERN = { w: 'majority', j: true }
+/** Without a timeout, a check whose connection closes would keep its place in the pool. */
+const CHECK_TIMEOUT_MS = 5_000
+/** What is left to a batch in flight when a connection of the client is lost, which may be its own. */
+const LOST_CONNECTION_MS = 500
+const UNAUTHORIZED = 13
+/** What servers answer to an insert without documents: BadValue, FailedToParse, InvalidLength, EmptyArrayOperation. */
+const NOTHING_TO_INSERT = [2, 9, 16, 21]
 
 /**
  * Writes batches of plants with the `insert` command (unordered, majority, journal), and decides the outcome of each
@@ -36,6 +49,7 @@ const PING_TIMEOUT_MS = 5_000
  * - no error for this plant, in a response without a write concern error: stored;
  * - a duplicate key: the existing plant is read with majority read concern, and compared;
  * - a write concern error: unknown, since the write can still be rolled back;
+ * - an error code that no interruption or failure of a part of the cluster has: refused for good;
  * - no `insert` of the batch left this process: not stored, unless MongoDB did not respond;
  * - anything else (a lost response, a shard's failure that mongos passes on as a write error): unknown.
  *
@@ -44,100 +58,140 @@ const PING_TIMEOUT_MS = 5_000
  */
 export class MongoWriter implements StoreWriter {
   readonly maxInFlight = 16
-  readonly #plants: MongoCollection
-  /** Set if the client is the store's own, which the store connects and closes. */
-  readonly #ownClient: MongoDriverClient | undefined
+  #plants: MongoCollection
+  /** Makes another client, if the client is the store's own, which the store closes. */
+  readonly #renew: (() => MongoCollection) | undefined
   readonly #clock: Clock
-  #isConnected: boolean
-  /** Why the last attempt to connect failed. */
-  #connectionError: unknown
   /** Milliseconds: slightly more than the driver's socket timeout, if it has one. */
   readonly #longestTry: number
-  /** Comments of the batches in flight whose command was not sent yet, if the client monitors commands. */
-  readonly #unsent = new Set<unknown>()
+  /** The batches in flight by their comments. If the client does not monitor commands, each counts as sent. */
+  readonly #attempts = new Map<unknown, { readonly limit: AbortController, isSent: boolean }>()
+  /** Why no server was found, if none was since the last response. */
+  #notFound: DriverError | undefined
 
-  constructor (plants: MongoCollection, ownClient?: MongoDriverClient, clock: Clock = systemClock) {
-    this.#plants = plants
-    this.#ownClient = ownClient
+  constructor (plants: MongoCollection, renew?: () => MongoCollection, clock: Clock = systemClock) {
+    this.#renew = renew
     this.#clock = clock
-    this.#isConnected = ownClient === undefined
-    const { client } = plants.db
-    const { socketTimeoutMS } = client.options
+    const { socketTimeoutMS } = plants.db.client.options
     this.#longestTry = socketTimeoutMS > 0 ? socketTimeoutMS * 1.2 : Infinity
-    client.on('commandStarted', this.#onCommand)
+    this.#plants = this.#listen(plants)
   }
 
-  /** Resolves if the primary responds. */
-  async check (): Promise<void> {
-    const signal = AbortSignal.timeout(PING_TIMEOUT_MS)
+  /** Resolves if the primary responds and, if the check is thorough, takes writes. */
+  async check (thoroughly: boolean): Promise<void> {
+    const plants = this.#plants
+    const options = { ...OPTIONS, signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) }
     try {
-      await this.#connect(signal)
-      await this.#plants.db.command({ ping: 1 }, { ...OPTIONS, signal })
+      await (thoroughly ? this.#tryWriting(plants, options) : plants.db.command({ ping: 1 }, options))
+      this.#notFound = undefined
     } catch (error) {
-      throw new Error(connectionFault(error as DriverError))
+      throw new Error(faultOf(this.#explain(error as DriverError, plants)))
     }
   }
 
   async close (): Promise<void> {
-    this.#plants.db.client.off('commandStarted', this.#onCommand)
-    await this.#ownClient?.close()
+    const { client } = this.#plants.db
+    client.off('commandStarted', this.#onCommand)
+    client.off('connectionPoolCleared', this.#onPoolCleared)
+    if (this.#renew !== undefined) await client.close()
   }
 
   async write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[] | CreateFailure> {
+    const collection = this.#plants
+    const { client } = collection.db
     const comment = `plant-store ${randomUUID()}`
-    if (this.#plants.db.client.options.monitorCommands) this.#unsent.add(comment)
     // The driver's own timeouts are not enough: a command whose connection closes while it is being written never
     // settles, and keeps its place in the pool. Aborting it frees both.
     const limit = new AbortController()
     const { signal } = limit
+    const attempt = { limit, isSent: !client.options.monitorCommands }
+    this.#attempts.set(comment, attempt)
     const timeout = Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_TIME_MS)
     const timer = this.#clock.setTimeout(() => limit.abort(new Error('no response in time')), timeout)
     try {
-      await this.#connect(signal)
-      const reply: InsertReply = await this.#plants.db.command({
-        insert: this.#plants.collectionName,
-        documents: plants.map(documentOf),
-        ordered: false,
-        writeConcern: { w: 'majority', j: true },
-        comment
-      }, { ...OPTIONS, signal })
+      const documents = plants.map(documentOf)
+      const insert = { insert: collection.collectionName, documents, ordered: false, writeConcern: WRITE_CONCERN, comment }
+      const reply = await collection.db.command(insert, { ...OPTIONS, signal })
+      this.#notFound = undefined
       return await this.#judge(plants, reply, signal)
     } catch (error) {
+      const { name, code, result } = error as DriverError
       // The driver throws a response with a write concern error; the error contains the result of each plant.
-      const { name, result } = error as DriverError
       if (name === 'MongoWriteConcernError' && result !== undefined) return await this.#judge(plants, result, signal)
-      return commandFailure(error as DriverError, this.#unsent.has(comment))
+      if (code === DUPLICATE_KEY) {
+        return await this.#judge(plants, { writeErrors: plants.map((_, index) => ({ index, code })) }, signal)
+      }
+      return commandFailure(attempt.isSent ? error as DriverError : this.#explain(error as DriverError, collection), !attempt.isSent)
     } finally {
       this.#clock.clearTimeout(timer)
-      this.#unsent.delete(comment)
+      this.#attempts.delete(comment)
     }
   }
 
+  #listen (plants: MongoCollection): MongoCollection {
+    plants.db.client.on('commandStarted', this.#onCommand)
+    plants.db.client.on('connectionPoolCleared', this.#onPoolCleared)
+    return plants
+  }
+
   /**
-   * Connects the store's own client: the driver would do so by itself, but only once, and after a failure always throw
-   * "Topology is closed". It connects once for all concurrent callers. If the signal aborts first, this throws why the
-   * last attempt failed.
+   * Replaces a client of the store's own that finds no server. It may not look for one any more: a monitor that writes
+   * its `hello` to a connection just when that closes waits forever (7.9), and a client that never connected is closed.
+   * @returns why no server was found, also if this attempt was too short to tell
    */
-  async #connect (signal: AbortSignal): Promise<void> {
-    if (this.#isConnected) return
-    await new Promise((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(this.#connectionError ?? signal.reason), { once: true })
-      this.#ownClient?.connect().then(resolve, (error: unknown) => {
-        this.#connectionError = error
-        reject(error)
-      })
+  #explain (error: DriverError, plants: MongoCollection): DriverError {
+    if (error.name === 'MongoServerSelectionError') {
+      this.#notFound = error
+      if (this.#renew !== undefined && plants === this.#plants) {
+        this.close().catch(() => {})
+        this.#plants = this.#listen(this.#renew())
+      }
+    }
+    return /^Mongo(?:Server|Network|WaitQueue|PoolCleared)/.test(error.name) ? error : this.#notFound ?? error
+  }
+
+  /**
+   * Does what a write needs, but changes nothing: an insert of no documents, since other servers store a document that
+   * MongoDB refuses; and an update of none, since MongoDB refuses an empty insert before it looks at the rights.
+   */
+  async #tryWriting ({ db, collectionName }: MongoCollection, options: object): Promise<void> {
+    await db.command({ insert: collectionName, documents: [], writeConcern: WRITE_CONCERN }, options).catch(error => {
+      if (!NOTHING_TO_INSERT.includes(error.code)) throw error
     })
-    this.#isConnected = true
+    try {
+      const updates = [{ q: { _id: `plant-store ${randomUUID()}` }, u: { $set: { name: '' } } }]
+      const update = { update: collectionName, updates, writeConcern: WRITE_CONCERN }
+      const { writeErrors: [error] = [] }: InsertReply = await db.command(update, options)
+      if (error !== undefined) throw Object.assign(new Error(), error, { name: 'MongoServerError' })
+    } catch (error) {
+      if ((error as DriverError).code !== UNAUTHORIZED) throw error
+      // A user may have the right to insert, but none to update.
+      const { authInfo }: ConnectionStatus = await db.command({ connectionStatus: 1, showPrivileges: true }, options)
+      const covers = (name: string, given?: string): boolean => given === '' || given === name
+      if (!authInfo?.authenticatedUserPrivileges?.some(({ actions, resource: { anyResource, db: database, collection } }) => (
+        actions.includes('insert') && (anyResource || (covers(db.databaseName, database) && covers(collectionName, collection)))
+      ))) throw error
+    }
   }
 
   readonly #onCommand = ({ command }: CommandStarted): void => {
-    this.#unsent.delete(command.comment)
+    const attempt = this.#attempts.get(command.comment)
+    if (attempt !== undefined) attempt.isSent = true
+  }
+
+  /** The driver never settles a command that was written just when its connection closed. */
+  readonly #onPoolCleared = (): void => {
+    const sent = [...this.#attempts.values()].filter(({ isSent }) => isSent)
+    const abort = (): void => sent.forEach(({ limit }) => limit.abort(new Error('the connection was lost')))
+    this.#clock.setTimeout(abort, LOST_CONNECTION_MS).unref()
   }
 
   async #judge (
     plants: readonly NewPlant[], { writeErrors = [], writeConcernError }: InsertReply, signal: AbortSignal
-  ): Promise<readonly WriteResult[]> {
-    const unknown = writeConcernError && new PlantOutcomeUnknown(`MongoDB: write concern error ${describe(writeConcernError)}`)
+  ): Promise<readonly WriteResult[] | CreateFailure> {
+    const [first] = writeErrors
+    if (first !== undefined && writeErrors.length === plants.length && writeErrors.every(isOfTheStore)) return writeFailure(first)
+    const unknown = writeConcernError && new PlantOutcomeUnknown(`MongoDB: write concern ${describe(writeConcernError)}`)
     const results: WriteResult[] = plants.map(() => unknown ?? 'stored')
     for (const error of writeErrors) results[error.index] = writeFailure(error)
     const duplicates = writeErrors.filter(({ code }) => code === DUPLICATE_KEY)
@@ -149,19 +203,15 @@ export class MongoWriter implements StoreWriter {
   async #compare (
     plants: readonly NewPlant[], duplicates: readonly WriteError[], results: WriteResult[], signal: AbortSignal
   ): Promise<void> {
-    const existing = new Map<string, ExistingDocument>()
-    let unread: PlantOutcomeUnknown | undefined
-    try {
-      const filter = { _id: { $in: duplicates.map(({ index }) => plants[index]?.id) } }
-      const documents = await this.#plants.find(filter, { ...OPTIONS, readConcern: 'majority', signal }).toArray()
-      for (const document of documents as ExistingDocument[]) existing.set(idOf(document), document)
-    } catch (error) {
-      unread = new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${connectionFault(error as DriverError)}`)
-    }
+    const filter = { _id: { $in: duplicates.map(({ index }) => plants[index]?.id) } }
+    const existing = await this.#plants.find(filter, { ...OPTIONS, readConcern: 'majority', signal }).toArray().then(
+      documents => new Map((documents as ExistingDocument[]).map(document => [idOf(document), document])),
+      error => new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${faultOf(error)}`)
+    )
     for (const { index, keyPattern } of duplicates) {
       const plant = plants[index]
       if (plant === undefined) continue
-      results[index] = unread ?? duplicateOutcome(plant, existing.get(String(plant.id)), keyPattern)
+      results[index] = existing instanceof Map ? duplicateOutcome(plant, existing.get(String(plant.id)), keyPattern) : existing
     }
   }
 }
