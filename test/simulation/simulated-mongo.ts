@@ -1,4 +1,4 @@
-import type { CommandStarted, MongoCollection, MongoDatabase, MongoDriverClient } from '../../src/stores/mongo/mongo-driver.js'
+import type { DriverEvent, MongoCollection, MongoDatabase, MongoDriverClient } from '../../src/stores/mongo/mongo-driver.js'
 import type { PlantDocument } from '../../src/stores/mongo/mongo-writer.js'
 import { fieldsOf, SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
@@ -32,21 +32,20 @@ const REFUSED = [13, 121]
  * majority.
  */
 export class SimulatedMongo extends SimulatedStore {
-  readonly #listeners = new Set<(event: CommandStarted) => void>()
+  readonly #listeners = new Set<(event: DriverEvent) => void>()
   #isLagging = false
   #commits: Commit[] = []
 
   readonly client: MongoDriverClient = {
-    options: { dbName: 'simulated', socketTimeoutMS: this.story.storeTimeout / 2, monitorCommands: this.story.monitors },
+    options: { dbName: 'simulated', connectTimeoutMS: 0, socketTimeoutMS: this.story.storeTimeout / 2, monitorCommands: this.story.monitors },
     db: () => this.#database,
-    on: (event: string, listener: (event: CommandStarted) => void) => event === 'commandStarted' && this.#listeners.add(listener),
-    off: (_event: string, listener: (event: CommandStarted) => void) => this.#listeners.delete(listener),
+    on: (event, listener) => event === 'commandStarted' && this.#listeners.add(listener),
+    off: (_event, listener) => this.#listeners.delete(listener),
     close: async () => {}
   }
 
   get #database (): MongoDatabase {
     return {
-      databaseName: 'simulated',
       client: this.client,
       collection: () => this.collection,
       command: (command, options) => this.#command(command as InsertCommand, options as { signal: AbortSignal })

@@ -10,7 +10,15 @@ export interface DriverError extends Error {
   /** Of a MongoWriteConcernError: the server's response. It executed the command. */
   result?: object
   /** Of a MongoServerSelectionError: no suitable server was found in time, so that nothing was sent. */
-  reason?: { servers?: ReadonlyMap<string, { address: string, type: string, error: DriverError | null }> }
+  reason?: { servers?: ReadonlyMap<string, ServerDescription> }
+}
+
+interface ServerDescription {
+  address: string
+  type: string
+  error: DriverError | null
+  /** On the clock of `performance.now()`. */
+  lastUpdateTime: number
 }
 
 /** Why MongoDB did not do it, in one line. It contains hosts, never credentials, and nothing of a plant. */

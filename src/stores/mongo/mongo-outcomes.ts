@@ -27,9 +27,8 @@ const OPEN = new Set([
   64, 75, 79, 100, /* WriteConcernError */ 150, 13388, /* StaleShardVersionError */ 433, 449, 450, 462, /* overloaded */
   46, 112, 249, 365, /* in conflict with another operation */ 1, 8, 96, 125 /* the server's own failures */
 ])
-const RETRY_LABELS = ['RetryableError', 'RetryableWriteError', 'SystemOverloadedError']
-/** Rights, the namespace, blocked writes, a quota, a full disk: no fault of the plant, even as the error of its document. */
-const OF_THE_STORE = new Set([13, 18, 20, 26, 73, 166, 371, 8000, 13297, 14031])
+/** Rights, the namespace, blocked writes, a quota, a full disk: no fault of the plant that is refused. */
+export const OF_THE_STORE = new Set([13, 18, 20, 26, 73, 166, 371, 8000, 13297, 14031])
 
 /** The id in decimal digits, also if another program wrote it as a double, which `String` would round. */
 export function idOf ({ _id }: ExistingDocument): string {
@@ -52,11 +51,6 @@ export function writeFailure (error: WriteError): CreateFailure {
   return isRefusal(error) ? new PlantNotStored(reason, { permanent: true }) : new PlantOutcomeUnknown(reason)
 }
 
-/** Whether the plant of the document was refused for a reason that is not its fault. */
-export function isOfTheStore ({ code }: WriteError): boolean {
-  return OF_THE_STORE.has(code)
-}
-
 /** Why a whole batch was not stored, or may not have been. */
 export function commandFailure (error: DriverError, isUnsent: boolean): CreateFailure {
   const reason = faultOf(error)
@@ -69,8 +63,8 @@ export function commandFailure (error: DriverError, isUnsent: boolean): CreateFa
   return isNotStored ? new PlantNotStored(reason) : new PlantOutcomeUnknown(reason)
 }
 
-/** A code that is not open, nor that of a duplicate, is a definite refusal: nothing was stored, nor would be. */
-function isRefusal ({ code, errorLabels }: { code?: number | string, errorLabels?: readonly string[] }): boolean {
-  return Number.isInteger(Number(code)) && !OPEN.has(Number(code)) && Number(code) !== DUPLICATE_KEY &&
-    errorLabels?.some(label => RETRY_LABELS.includes(label)) !== true
+/** Whether the server refused it for good: nothing was stored, nor would be by another attempt. */
+function isRefusal ({ code, errorLabels = [] }: { code?: number | string, errorLabels?: readonly string[] }): boolean {
+  if (errorLabels.some(label => /^(?:Retryable|SystemOverloaded)/.test(label))) return false
+  return Number.isInteger(Number(code)) && !OPEN.has(Number(code)) && code !== DUPLICATE_KEY
 }

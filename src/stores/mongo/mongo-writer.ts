@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
 import { RESPONSE_TIME_MS, type CreateFailure, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
 import { PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
-import type { CommandStarted, MongoCollection } from './mongo-driver.js'
+import type { DriverEvent, EventName, MongoCollection } from './mongo-driver.js'
 import { describe, faultOf, type DriverError } from './mongo-errors.js'
 import {
-  commandFailure, DUPLICATE_KEY, duplicateOutcome, idOf, isOfTheStore, writeFailure, type ExistingDocument, type WriteError
+  commandFailure, DUPLICATE_KEY, duplicateOutcome, idOf, OF_THE_STORE, writeFailure, type ExistingDocument,
+  type WriteError
 } from './mongo-outcomes.js'
 
 /** A plant in MongoDB. A bigint is written as a BSON int64 (Long). */
@@ -21,13 +22,6 @@ interface InsertReply {
   writeConcernError?: { code: number, codeName?: string }
 }
 
-/** The response to `connectionStatus`, https://www.mongodb.com/docs/manual/reference/command/connectionStatus/ */
-interface ConnectionStatus {
-  authInfo?: {
-    authenticatedUserPrivileges?: { actions: string[], resource: { anyResource?: true, db?: string, collection?: string } }[]
-  }
-}
-
 /**
  * How commands run, also if the client's own options differ. Integers are decoded as numbers if they are exact,
  * otherwise as Long: with `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
@@ -36,9 +30,11 @@ const OPTIONS = { readPreference: 'primary', raw: false, promoteValues: true, pr
 const WRITE_CONCERN = { w: 'majority', j: true }
 /** Without a timeout, a check whose connection closes would keep its place in the pool. */
 const CHECK_TIMEOUT_MS = 5_000
-/** What is left to a batch in flight when a connection of the client is lost, which may be its own. */
-const LOST_CONNECTION_MS = 500
-const UNAUTHORIZED = 13
+/** What is left to a batch in flight when connections of the client are lost, or cannot be made. */
+const LOST_CONNECTION_MS = 1_000
+/** A monitor reports a server that it does not reach within the timeout of a connection, and this. */
+const MONITOR_MARGIN_MS = 1_000
+const EVENTS: readonly EventName[] = ['commandStarted', 'connectionPoolCleared', 'connectionClosed']
 /** What servers answer to an insert without documents: BadValue, FailedToParse, InvalidLength, EmptyArrayOperation. */
 const NOTHING_TO_INSERT = [2, 9, 16, 21]
 
@@ -48,13 +44,11 @@ const NOTHING_TO_INSERT = [2, 9, 16, 21]
  *
  * - no error for this plant, in a response without a write concern error: stored;
  * - a duplicate key: the existing plant is read with majority read concern, and compared;
- * - a write concern error: unknown, since the write can still be rolled back;
- * - an error code that no interruption or failure of a part of the cluster has: refused for good;
+ * - an error code that leaves nothing open: refused for good;
  * - no `insert` of the batch left this process: not stored, unless MongoDB did not respond;
- * - anything else (a lost response, a shard's failure that mongos passes on as a write error): unknown.
+ * - anything else (a lost response, a write concern error, a shard's failure that mongos passes on): unknown.
  *
- * It runs the command itself because the driver's `insertMany` does not return the server's response, and measures each
- * document once more than needed.
+ * The driver's `insertMany` does not return the server's response, and measures each document once more than needed.
  */
 export class MongoWriter implements StoreWriter {
   readonly maxInFlight = 16
@@ -62,18 +56,15 @@ export class MongoWriter implements StoreWriter {
   /** Makes another client, if the client is the store's own, which the store closes. */
   readonly #renew: (() => MongoCollection) | undefined
   readonly #clock: Clock
-  /** Milliseconds: slightly more than the driver's socket timeout, if it has one. */
-  readonly #longestTry: number
   /** The batches in flight by their comments. If the client does not monitor commands, each counts as sent. */
   readonly #attempts = new Map<unknown, { readonly limit: AbortController, isSent: boolean }>()
+  #hasConnected = false
   /** Why no server was found, if none was since the last response. */
   #notFound: DriverError | undefined
 
   constructor (plants: MongoCollection, renew?: () => MongoCollection, clock: Clock = systemClock) {
     this.#renew = renew
     this.#clock = clock
-    const { socketTimeoutMS } = plants.db.client.options
-    this.#longestTry = socketTimeoutMS > 0 ? socketTimeoutMS * 1.2 : Infinity
     this.#plants = this.#listen(plants)
   }
 
@@ -91,27 +82,26 @@ export class MongoWriter implements StoreWriter {
 
   async close (): Promise<void> {
     const { client } = this.#plants.db
-    client.off('commandStarted', this.#onCommand)
-    client.off('connectionPoolCleared', this.#onPoolCleared)
+    for (const event of EVENTS) client.off(event, this.#onEvent)
     if (this.#renew !== undefined) await client.close()
   }
 
   async write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[] | CreateFailure> {
     const collection = this.#plants
-    const { client } = collection.db
+    const { monitorCommands, socketTimeoutMS } = collection.db.client.options
     const comment = `plant-store ${randomUUID()}`
     // The driver's own timeouts are not enough: a command whose connection closes while it is being written never
     // settles, and keeps its place in the pool. Aborting it frees both.
     const limit = new AbortController()
     const { signal } = limit
-    const attempt = { limit, isSent: !client.options.monitorCommands }
+    const attempt = { limit, isSent: !monitorCommands }
     this.#attempts.set(comment, attempt)
-    const timeout = Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_TIME_MS)
+    // Slightly more than the driver's timeout, if it has one.
+    const timeout = Math.min(socketTimeoutMS * 1.2 || Infinity, deadline - this.#clock.now() - RESPONSE_TIME_MS)
     const timer = this.#clock.setTimeout(() => limit.abort(new Error('no response in time')), timeout)
     try {
-      const documents = plants.map(documentOf)
-      const insert = { insert: collection.collectionName, documents, ordered: false, writeConcern: WRITE_CONCERN, comment }
-      const reply = await collection.db.command(insert, { ...OPTIONS, signal })
+      const insert = { insert: collection.collectionName, documents: plants.map(documentOf), ordered: false, comment }
+      const reply = await collection.db.command({ ...insert, writeConcern: WRITE_CONCERN }, { ...OPTIONS, signal })
       this.#notFound = undefined
       return await this.#judge(plants, reply, signal)
     } catch (error) {
@@ -121,7 +111,8 @@ export class MongoWriter implements StoreWriter {
       if (code === DUPLICATE_KEY) {
         return await this.#judge(plants, { writeErrors: plants.map((_, index) => ({ index, code })) }, signal)
       }
-      return commandFailure(attempt.isSent ? error as DriverError : this.#explain(error as DriverError, collection), !attempt.isSent)
+      if (attempt.isSent) return commandFailure(error as DriverError, false)
+      return commandFailure(this.#explain(error as DriverError, collection), true)
     } finally {
       this.#clock.clearTimeout(timer)
       this.#attempts.delete(comment)
@@ -129,21 +120,25 @@ export class MongoWriter implements StoreWriter {
   }
 
   #listen (plants: MongoCollection): MongoCollection {
-    plants.db.client.on('commandStarted', this.#onCommand)
-    plants.db.client.on('connectionPoolCleared', this.#onPoolCleared)
+    for (const event of EVENTS) plants.db.client.on(event, this.#onEvent)
     return plants
   }
 
   /**
-   * Replaces a client of the store's own that finds no server. It may not look for one any more: a monitor that writes
-   * its `hello` to a connection just when that closes waits forever (7.9), and a client that never connected is closed.
+   * Replaces a client of the store's own that looks for no server any more: one that never connected is closed, and a
+   * monitor that wrote its `hello` to a connection just when that closed waits forever (7.9).
    * @returns why no server was found, also if this attempt was too short to tell
    */
   #explain (error: DriverError, plants: MongoCollection): DriverError {
     if (error.name === 'MongoServerSelectionError') {
       this.#notFound = error
-      if (this.#renew !== undefined && plants === this.#plants) {
+      const oldest = this.#clock.now() - (plants.db.client.options.connectTimeoutMS || Infinity) - MONITOR_MARGIN_MS
+      const isForgotten = [...error.reason?.servers?.values() ?? []].some(({ type, lastUpdateTime }) => (
+        type === 'Unknown' && lastUpdateTime < oldest
+      ))
+      if (this.#renew !== undefined && plants === this.#plants && (isForgotten || !this.#hasConnected)) {
         this.close().catch(() => {})
+        this.#hasConnected = false
         this.#plants = this.#listen(this.#renew())
       }
     }
@@ -158,39 +153,30 @@ export class MongoWriter implements StoreWriter {
     await db.command({ insert: collectionName, documents: [], writeConcern: WRITE_CONCERN }, options).catch(error => {
       if (!NOTHING_TO_INSERT.includes(error.code)) throw error
     })
-    try {
-      const updates = [{ q: { _id: `plant-store ${randomUUID()}` }, u: { $set: { name: '' } } }]
-      const update = { update: collectionName, updates, writeConcern: WRITE_CONCERN }
-      const { writeErrors: [error] = [] }: InsertReply = await db.command(update, options)
-      if (error !== undefined) throw Object.assign(new Error(), error, { name: 'MongoServerError' })
-    } catch (error) {
-      if ((error as DriverError).code !== UNAUTHORIZED) throw error
-      // A user may have the right to insert, but none to update.
-      const { authInfo }: ConnectionStatus = await db.command({ connectionStatus: 1, showPrivileges: true }, options)
-      const covers = (name: string, given?: string): boolean => given === '' || given === name
-      if (!authInfo?.authenticatedUserPrivileges?.some(({ actions, resource: { anyResource, db: database, collection } }) => (
-        actions.includes('insert') && (anyResource || (covers(db.databaseName, database) && covers(collectionName, collection)))
-      ))) throw error
+    const updates = [{ q: { _id: `plant-store ${randomUUID()}` }, u: { $set: { name: '' } } }]
+    const update = { update: collectionName, updates, writeConcern: WRITE_CONCERN }
+    const { writeErrors: [error] = [] }: InsertReply = await db.command(update, options)
+    if (error !== undefined) throw Object.assign(new Error(), error, { name: 'MongoServerError' })
+  }
+
+  readonly #onEvent = ({ command, reason, error }: DriverEvent): void => {
+    if (command !== undefined) {
+      this.#hasConnected = true
+      const attempt = this.#attempts.get(command.comment)
+      if (attempt !== undefined) attempt.isSent = true
+    } else if (reason === undefined || error != null) {
+      // The driver never settles a command that was written just when its connection closed, nor says that it closed.
+      const sent = [...this.#attempts.values()].filter(({ isSent }) => isSent)
+      const abort = (): void => sent.forEach(({ limit }) => limit.abort(new Error('the connection was lost')))
+      this.#clock.setTimeout(abort, LOST_CONNECTION_MS).unref()
     }
-  }
-
-  readonly #onCommand = ({ command }: CommandStarted): void => {
-    const attempt = this.#attempts.get(command.comment)
-    if (attempt !== undefined) attempt.isSent = true
-  }
-
-  /** The driver never settles a command that was written just when its connection closed. */
-  readonly #onPoolCleared = (): void => {
-    const sent = [...this.#attempts.values()].filter(({ isSent }) => isSent)
-    const abort = (): void => sent.forEach(({ limit }) => limit.abort(new Error('the connection was lost')))
-    this.#clock.setTimeout(abort, LOST_CONNECTION_MS).unref()
   }
 
   async #judge (
     plants: readonly NewPlant[], { writeErrors = [], writeConcernError }: InsertReply, signal: AbortSignal
   ): Promise<readonly WriteResult[] | CreateFailure> {
-    const [first] = writeErrors
-    if (first !== undefined && writeErrors.length === plants.length && writeErrors.every(isOfTheStore)) return writeFailure(first)
+    const ofStore = writeErrors.filter(({ code }) => OF_THE_STORE.has(code))
+    if (ofStore[0] !== undefined && ofStore.length === plants.length) return writeFailure(ofStore[0])
     const unknown = writeConcernError && new PlantOutcomeUnknown(`MongoDB: write concern ${describe(writeConcernError)}`)
     const results: WriteResult[] = plants.map(() => unknown ?? 'stored')
     for (const error of writeErrors) results[error.index] = writeFailure(error)
@@ -209,9 +195,9 @@ export class MongoWriter implements StoreWriter {
       error => new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${faultOf(error)}`)
     )
     for (const { index, keyPattern } of duplicates) {
-      const plant = plants[index]
-      if (plant === undefined) continue
-      results[index] = existing instanceof Map ? duplicateOutcome(plant, existing.get(String(plant.id)), keyPattern) : existing
+      const plant = plants[index] as NewPlant
+      const stored = existing instanceof Map ? existing.get(String(plant.id)) : undefined
+      results[index] = existing instanceof Map ? duplicateOutcome(plant, stored, keyPattern) : existing
     }
   }
 }

@@ -84,7 +84,8 @@ t.test('a plant has the outcome that the evidence allows, whichever copy of the 
 
 const REFUSE = [2, 13, 18, 20, 26, 59, 73, 121, 166, 371, 8000, 9999, 10334, 13297, 14031]
 const LEAVE_OPEN = [
-  1, 6, 7, 8, 24, 46, 50, 64, 79, 89, 91, 96, 100, 112, 125, 150, 189, 262, 290, 9001, 10107, 11600, 11601, 11602, 13388, 13435, 13436
+  1, 6, 7, 8, 24, 46, 50, 64, 79, 89, 91, 96, 100, 112, 125, 150, 189, 262, 290, 9001, 10107, 11600, 11601, 11602,
+  13388, 13435, 13436
 ]
 
 t.test('an error code refuses plants for good, or leaves their outcome open: those of the command, or that of one document', async t => {
@@ -110,23 +111,17 @@ t.test('an error code refuses plants for good, or leaves their outcome open: tho
 t.test('a thorough check does what a write needs, and changes nothing', async t => {
   const mongo = await ScriptedMongo.start(t)
   const writer = await writerOn(t, mongo, require('mongodb'))
-  const privileges = (...actions: string[]): Cue => () => ({
-    ok: 1, authInfo: { authenticatedUserPrivileges: [{ resource: { db: 'plant_store', collection: '' }, actions }] }
-  })
   const unauthorized = answer({ code: 13, codeName: 'Unauthorized', message })
-  const cues: [command: string, cue: Cue, message?: string][][] = [
-    [['insert', unauthorized, 'MongoDB: error 13 (Unauthorized)']],
-    [['insert', answer({ code: 16 })]],
-    [['update', unauthorized], ['connectionStatus', privileges('find'), 'MongoDB: error 13 (Unauthorized)']],
-    [['update', unauthorized], ['connectionStatus', privileges('find', 'insert')]],
-    [['update', () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 371, errmsg: message }] }), 'MongoDB: error 371']],
-    [['ping', unauthorized]]
+  const cues: [command: string, cue: Cue, message?: string][] = [
+    ['insert', unauthorized, 'MongoDB: error 13 (Unauthorized)'],
+    ['insert', answer({ code: 16, message: 'there is nothing to insert' })],
+    ['update', unauthorized, 'MongoDB: error 13 (Unauthorized)'],
+    ['update', () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 371, errmsg: message }] }), 'MongoDB: error 371'],
+    ['ping', unauthorized]
   ]
-  for (const scenario of cues) {
-    for (const [command, cue] of scenario) mongo.on(command, cue)
-    const expected = scenario.at(-1)?.[2]
-    const check = writer.check(true).then(() => undefined, ({ message }) => message)
-    t.equal(await check, expected, scenario.map(([command]) => command).join(', '))
+  for (const [command, cue, expected] of cues) {
+    mongo.on(command, cue)
+    t.equal(await writer.check(true).then(() => undefined, ({ message }) => message), expected, command)
   }
   await t.rejects(writer.check(false), { message: 'MongoDB: error 13 (Unauthorized)' }, 'otherwise it is a ping')
   t.equal(mongo.plants().size, 0)

@@ -224,8 +224,8 @@ t.test('with a server that hangs, the store is not ready within seconds, even if
 })
 
 /**
- * The sockets of a store's client, which are destroyed when they are next written to: Node emits `close` only later, and
- * until then the driver takes them for open.
+ * The sockets of a store's client, to destroy one when it is next written to: Node emits `close` only later, and until
+ * then the driver takes it for open.
  */
 function socketsOf (t: Test, mongo: ScriptedMongo): { closeAtWrite: (index: number) => void } {
   const sockets: Socket[] = []
@@ -250,15 +250,12 @@ t.test('a server is found again, although its connections closed just when the d
   await store.create(FICUS, soon())
   closeAtWrite(0) // the monitor's
   await sleep(700)
-  await mongo.stop()
-  await sleep(100)
-  t.match(await failure(store, 1_000, { ...FICUS, id: 2n }), { name: /^Plant/ })
-  await mongo.start()
-  t.match(await store.create({ ...FICUS, id: 3n }, soon()), 'stored')
+  mongo.on('insert', closeBeforeStoring())
+  t.equal(await store.create({ ...FICUS, id: 2n }, soon(5_000)), 'stored')
 })
 
 t.test('an insert whose connection closes as it is sent does not hold its plant up for longer than an outage', async t => {
-  const mongo = await ScriptedMongo.start(t, { as: 'standalone' })
+  const mongo = await ScriptedMongo.start(t, { as: 'standalone', isPolled: true })
   const { closeAtWrite } = socketsOf(t, mongo)
   const store = mongoPlantStore({ url: mongo.url })
   t.teardown(() => store.close?.())
@@ -275,7 +272,7 @@ t.test('an insert whose connection closes as it is sent does not hold its plant 
   t.ok(performance.now() - begun < 4_500, `after ${performance.now() - begun} ms`)
 })
 
-t.test('while every insert is refused the store is not ready, and says why without the plant; then it is ready again', async t => {
+t.test('while every insert is refused the store is not ready, and says why without the plant', async t => {
   const { mongo, store } = await setUp(t)
   const refusal = { code: 8000, codeName: 'AtlasError', message: `you are over your space quota: ${FICUS.name}` }
   mongo.on('insert', answer(refusal), { times: 1_000 })
@@ -298,14 +295,15 @@ t.test('on a server with users, only those who may write can; a validator and an
   const admin = new MongoClient(`mongodb://${server.host}/`)
   const database = admin.db('plant_store')
   await database.createCollection('plants', { validator: { name: { $ne: 'Fern' } } })
-  await database.collection('plants').createIndex({ tag: 1 }, { unique: true, partialFilterExpression: { tag: { $exists: true } } })
+  await database.collection('plants').createIndex({ tag: 1 }, { unique: true, sparse: true })
   for (const role of ['read', 'readWrite']) {
     await admin.db('admin').command({ createUser: role, pwd: 'secret', roles: [{ role, db: 'plant_store' }] })
   }
   await admin.close()
   await server.requireUsers()
   const writerOf = (credentials: string): MongoWriter => {
-    const connect = () => connectionTo(`mongodb://${credentials}${server.host}/?authSource=admin`, 5_000).db('plant_store').collection('plants')
+    const url = `mongodb://${credentials}${server.host}/?authSource=admin`
+    const connect = () => connectionTo(url, 5_000).db('plant_store').collection('plants')
     const writer = new MongoWriter(connect(), connect)
     t.teardown(() => writer.close())
     return writer

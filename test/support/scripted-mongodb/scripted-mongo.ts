@@ -242,7 +242,8 @@ export class ScriptedMongo {
   async #send (socket: Socket, answer: Document, request: Request): Promise<number> {
     await this.#resumed()
     // By the version the driver notices whether an error is older than what it knows of the server.
-    const { id, bytes } = writeAnswer(this.isPolled ? answer : { topologyVersion: this.#topologyVersion, ...answer }, request)
+    const versioned = this.isPolled ? answer : { topologyVersion: this.#topologyVersion, ...answer }
+    const { id, bytes } = writeAnswer(versioned, request)
     if (!socket.destroyed) socket.write(bytes)
     return id
   }

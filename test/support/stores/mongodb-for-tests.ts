@@ -15,7 +15,7 @@ const START_TIMEOUT_MS = 20_000
 let found: Promise<MongodbForTests> | undefined
 
 /**
- * The MongoDB for the tests of this file: the one at MONGODB_URL, otherwise a `mongod` on the PATH, or SecantusDB, which
+ * The MongoDB for the tests of this file: the one at MONGODB_URL, otherwise a `mongod` or SecantusDB on the PATH, which
  * is started on a free port with an empty folder, and stopped when the file completes.
  */
 export function mongodb (): Promise<MongodbForTests> {
