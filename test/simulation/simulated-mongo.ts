@@ -131,7 +131,7 @@ export class SimulatedMongo extends SimulatedStore {
     if (fault?.kind === 'slow' || this.#isLagging) this.isUncertain = true
     this.#after(latency + (fault?.kind === 'slow' ? fault.after : 0), () => {
       if (this.isPoisoned(documents.map(({ _id }) => _id))) {
-        return this.#after(this.#latency(), () => reject(serverError(2, ['NoWritesPerformed'])))
+        return this.#after(this.#latency(), () => reject(serverError(112, ['NoWritesPerformed'])))
       }
       if (fault?.kind === 'error') {
         const stores = fault.stores && !REFUSED.includes(fault.code)
