@@ -1,11 +1,11 @@
 import t from 'tap'
 import { play, realStage, scenarios } from '../faults/replica-set-scenarios.js'
 import { needs } from '../support/process/needs.js'
-import { mongodOnPath, ReplicaSet } from '../support/stores/replica-set.js'
+import { programOnPath, ReplicaSet } from '../support/stores/replica-set.js'
 
 t.setTimeout(900_000)
 
-const mongod = mongodOnPath()
+const mongod = programOnPath('mongod')
 const missing = mongod === undefined ? 'no mongod on the PATH' : undefined
 t.test('on a real replica set', { ...needs(missing), timeout: 900_000 }, async t => {
   const set = await ReplicaSet.start(t, mongod as string)

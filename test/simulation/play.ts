@@ -52,7 +52,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
 
   const open = () => {
     const writer = simulated instanceof SimulatedMongo
-      ? new MongoWriter(simulated.collection, story.ownClient ? simulated.client : undefined, clock)
+      ? new MongoWriter(simulated.collection, story.ownClient ? () => simulated.collection : undefined, clock)
       : new SqliteClient('simulated.db', clock, simulated.startThread)
     const store = new BatchedPlantStore(writer, clock, random.next)
     const queue = new PendingLimits({ bodyLimit: 1_000, queueLimit, queueBytes: 1_000_000 })

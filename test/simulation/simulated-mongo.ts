@@ -1,4 +1,4 @@
-import type { CommandStarted, MongoCollection, MongoDatabase, MongoDriverClient } from '../../src/stores/mongo/mongo-driver.js'
+import type { DriverEvent, MongoCollection, MongoDatabase, MongoDriverClient } from '../../src/stores/mongo/mongo-driver.js'
 import type { PlantDocument } from '../../src/stores/mongo/mongo-writer.js'
 import { fieldsOf, SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
@@ -32,20 +32,15 @@ const REFUSED = [13, 121]
  * majority.
  */
 export class SimulatedMongo extends SimulatedStore {
-  readonly #listeners = new Set<(event: CommandStarted) => void>()
+  readonly #listeners = new Set<(event: DriverEvent) => void>()
   #isLagging = false
   #commits: Commit[] = []
 
   readonly client: MongoDriverClient = {
-    options: { dbName: 'simulated', socketTimeoutMS: this.story.storeTimeout / 2, monitorCommands: this.story.monitors },
+    options: { dbName: 'simulated', connectTimeoutMS: 0, socketTimeoutMS: this.story.storeTimeout / 2, monitorCommands: this.story.monitors },
     db: () => this.#database,
-    on: (_event, listener) => this.#listeners.add(listener),
+    on: (event, listener) => event === 'commandStarted' && this.#listeners.add(listener),
     off: (_event, listener) => this.#listeners.delete(listener),
-    connect: () => {
-      const fault = this.takeFault('connect')
-      if (fault?.kind !== 'unsent') return new Promise(resolve => { this.#after(this.#latency(), () => resolve(undefined)) })
-      return new Promise((_resolve, reject) => { this.#failUnsent(fault, reject) }).finally(this.faultBegins())
-    },
     close: async () => {}
   }
 
@@ -102,7 +97,7 @@ export class SimulatedMongo extends SimulatedStore {
     this.writes++
     this.writesInFlight++
     const number = this.writes
-    const fault = this.takeFault('write')
+    const fault = this.takeFault('connect') ?? this.takeFault('write')
     this.log?.(`insert ${number} of ${documents.map(document => `${document._id} ${textOf(document)}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
     const ends = fault === undefined ? () => {} : this.faultBegins()
     return new Promise<object>((resolve, reject) => {

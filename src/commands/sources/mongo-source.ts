@@ -1,6 +1,6 @@
 import { BSON, type CollectionOptions, type Document } from 'mongodb'
 import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
-import { connectionFault, type DriverError } from '../../stores/mongo/mongo-errors.js'
+import { faultOf, type DriverError } from '../../stores/mongo/mongo-errors.js'
 import type { NewPlant } from '../../plant-store.js'
 import { CopyError, type Entry, type PlantSource } from './plant-source.js'
 
@@ -28,7 +28,7 @@ const OPTIONS: CollectionOptions = {
 export async function mongoSource (url: string): Promise<PlantSource> {
   const client = connectionTo(url, READ_TIMEOUT)
   const documents = databaseOf(client, url).collection<{ _id: bigint | number }>('plants', OPTIONS)
-  const rethrow = (error: DriverError): never => { throw new CopyError(connectionFault(error)) }
+  const rethrow = (error: DriverError): never => { throw new CopyError(faultOf(error)) }
   const size = await documents.estimatedDocumentCount().catch(rethrow)
   const last = { sort: { _id: -1 }, projection: { _id: 1 } } as const
   const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last).catch(rethrow)

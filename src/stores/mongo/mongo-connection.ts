@@ -10,7 +10,7 @@ import { messageOf } from '../../error-message.js'
 export function connectionTo (url: string, storeTimeout: number): MongoClient {
   const driver: typeof import('mongodb') = createRequire(import.meta.url)('mongodb')
   const fifth = Math.ceil(storeTimeout / 5)
-  const usual: MongoClientOptions = {
+  const defaults: MongoClientOptions = {
     appName: 'plant-store',
     // Several attempts fit into a request's timeout. The store retries by itself, and remembers the outcome of each
     // attempt.
@@ -22,7 +22,7 @@ export function connectionTo (url: string, storeTimeout: number): MongoClient {
   }
   // The URL takes precedence: in the driver, options would.
   const chosen = new Set([...url.matchAll(/[?&](\w+)=/g)].map(([, option = '']) => option.toLowerCase()))
-  const options = Object.fromEntries(Object.entries(usual).filter(([option]) => !chosen.has(option.toLowerCase())))
+  const options = Object.fromEntries(Object.entries(defaults).filter(([option]) => !chosen.has(option.toLowerCase())))
   try {
     return new driver.MongoClient(url, { ...options, monitorCommands: true })
   } catch (error) {

@@ -17,15 +17,25 @@ export interface MongoDatabase {
 
 /** The driver's `MongoClient`. */
 export interface MongoDriverClient {
-  readonly options: { readonly dbName: string, readonly socketTimeoutMS: number, readonly monitorCommands: boolean }
+  readonly options: {
+    readonly dbName: string
+    readonly connectTimeoutMS: number
+    readonly socketTimeoutMS: number
+    readonly monitorCommands: boolean
+  }
   db (name: string): MongoDatabase
-  on (event: 'commandStarted', listener: (event: CommandStarted) => void): unknown
-  off (event: 'commandStarted', listener: (event: CommandStarted) => void): unknown
-  connect (): Promise<unknown>
+  on (event: EventName, listener: (event: DriverEvent) => void): unknown
+  off (event: EventName, listener: (event: DriverEvent) => void): unknown
   close (): Promise<void>
 }
 
-/** The driver's `CommandStartedEvent`. */
-export interface CommandStarted {
-  command: { comment?: unknown }
+export type EventName = 'commandStarted' | 'connectionPoolCleared' | 'connectionClosed'
+
+/** The driver's `CommandStartedEvent`, `ConnectionPoolClearedEvent` or `ConnectionClosedEvent`. */
+export interface DriverEvent {
+  /** Only of the first. */
+  command?: { comment?: unknown }
+  /** Only of the last; with an error, if the connection could not be made. */
+  reason?: string
+  error?: unknown
 }

@@ -5,21 +5,45 @@
 export interface DriverError extends Error {
   /** The server's: it refused a command, or the handshake of a connection. */
   code?: number | string
+  codeName?: string
   errorLabels?: readonly string[]
   /** Of a MongoWriteConcernError: the server's response. It executed the command. */
   result?: object
   /** Of a MongoServerSelectionError: no suitable server was found in time, so that nothing was sent. */
-  reason?: { servers?: ReadonlyMap<string, { address: string, type: string, error: Error | null }> }
+  reason?: { servers?: ReadonlyMap<string, ServerDescription> }
 }
 
-/** Why MongoDB was not reached, in one line: the error of each server. It contains hosts, never credentials. */
-export function connectionFault ({ message, reason }: DriverError): string {
-  if (reason?.servers === undefined) return `MongoDB: ${message}`
-  const faults = [...reason.servers.values()].map(({ address, type, error }) => {
+interface ServerDescription {
+  address: string
+  type: string
+  error: DriverError | null
+  /** On the clock of `performance.now()`. */
+  lastUpdateTime: number
+}
+
+/** Why MongoDB did not do it, in one line. It contains hosts, never credentials, and nothing of a plant. */
+export function faultOf (error: DriverError): string {
+  const servers = error.reason?.servers
+  if (servers === undefined) return `MongoDB: ${wordingOf(error)}`
+  const faults = [...servers.values()].map(({ address, type, error }) => {
     if (error === null) return `${address} is ${type}`
-    return error.message.includes(address) ? error.message : `${address}: ${error.message}`
+    const wording = wordingOf(error)
+    return wording.includes(address) ? wording : `${address}: ${wording}`
   })
-  return `MongoDB is not reachable: ${faults.join('; ') || message}`
+  return `MongoDB is not reachable: ${faults.join('; ') || wordingOf(error)}`
+}
+
+/** A code that a server sent. Its message is left out: it may contain the command, and so the plants. */
+export function describe ({ code, codeName }: { code?: number | string, codeName?: string }): string {
+  return `error ${code ?? 'without a code'}${codeName === undefined ? '' : ` (${codeName})`}`
+}
+
+function wordingOf (error: DriverError): string {
+  // The driver quotes a server's error in those that follow from it.
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (/^Mongo(?:Server|WriteConcern)Error$/.test(cause.name)) return describe(cause as DriverError)
+  }
+  return error.message
 }
 
 /**

@@ -1,12 +1,12 @@
 import type { CreateError, WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
-import { connectionFault, wasSilent, type DriverError } from './mongo-errors.js'
+import { describe, faultOf, wasSilent, type DriverError } from './mongo-errors.js'
 
 /** An element of `writeErrors` in the response to `insert`. */
 export interface WriteError {
   index: number
   code: number
-  errmsg: string
+  codeName?: string
   /** The index of a duplicate key; not every server names it. */
   keyPattern?: object
 }
@@ -20,11 +20,15 @@ export interface ExistingDocument {
 
 // https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml
 export const DUPLICATE_KEY = 11000
-/**
- * Unauthorized, AuthenticationFailed and DocumentValidationFailure are permanent: nothing was written, and retrying
- * does not help.
- */
-const REFUSALS = new Set([13, 18, 121])
+/** After these, by the server's categories, a plant may have been stored, or another attempt may store it. */
+const OPEN = new Set([
+  6, 7, 89, 9001, /* NetworkError */ 91, 134, 189, 402, 407, 10107, 11600, 11602, 13435, 13436, /* RetriableError */
+  24, 237, 279, 290, 355, 453, 11601, 91331, /* Interruption */ 50, 202, 262, /* ExceededTimeLimitError */
+  64, 75, 79, 100, /* WriteConcernError */ 150, 13388, /* StaleShardVersionError */ 433, 449, 450, 462, /* overloaded */
+  46, 112, 249, 365, /* in conflict with another operation */ 1, 8, 96, 125 /* the server's own failures */
+])
+/** Rights, the namespace, blocked writes, a quota, a full disk: no fault of the plant that is refused. */
+export const OF_THE_STORE = new Set([13, 18, 20, 26, 73, 166, 371, 8000, 13297, 14031])
 
 /** The id in decimal digits, also if another program wrote it as a double, which `String` would round. */
 export function idOf ({ _id }: ExistingDocument): string {
@@ -43,20 +47,24 @@ export function duplicateOutcome (
 
 /** Why a plant of a batch was not stored, or may not have been. */
 export function writeFailure (error: WriteError): CreateError {
-  const reason = `MongoDB: write error ${describe(error)}`
-  return REFUSALS.has(error.code) ? new PlantNotStored(reason, { permanent: true }) : new PlantOutcomeUnknown(reason)
+  const reason = `MongoDB: write ${describe(error)}`
+  return isRefusal(error) ? new PlantNotStored(reason, { permanent: true }) : new PlantOutcomeUnknown(reason)
 }
 
 /** Why a whole batch was not stored, or may not have been. */
 export function commandFailure (error: DriverError, isUnsent: boolean): CreateError {
-  const reason = connectionFault(error)
-  if (REFUSALS.has(Number(error.code))) return new PlantNotStored(reason, { permanent: true })
-  const wasNotSent = isUnsent || error.name === 'MongoServerSelectionError'
-  const isNotStored = error.errorLabels?.includes('NoWritesPerformed') === true || (wasNotSent && !wasSilent(error))
+  const reason = faultOf(error)
+  const { errorLabels, name, reason: { servers } = {} } = error
+  // Every server may refuse the handshake, as of an unknown user.
+  const errors = servers === undefined ? [error] : [...servers.values()].map(({ error }) => error ?? {})
+  if (errors.length > 0 && errors.every(isRefusal)) return new PlantNotStored(reason, { permanent: true })
+  const wasNotSent = isUnsent || name === 'MongoServerSelectionError'
+  const isNotStored = errorLabels?.includes('NoWritesPerformed') === true || (wasNotSent && !wasSilent(error))
   return isNotStored ? new PlantNotStored(reason) : new PlantOutcomeUnknown(reason)
 }
 
-export function describe ({ code, errmsg }: { code: number, errmsg: string }): string {
-  // The message of a duplicate key or of a validator contains the plant, which must not be logged.
-  return REFUSALS.has(code) ? String(code) : `${code} (${errmsg})`
+/** Whether the server refused it for good: nothing was stored, nor would be by another attempt. */
+function isRefusal ({ code, errorLabels = [] }: { code?: number | string, errorLabels?: readonly string[] }): boolean {
+  if (errorLabels.some(label => /^(?:Retryable|SystemOverloaded)/.test(label))) return false
+  return Number.isInteger(Number(code)) && !OPEN.has(Number(code)) && code !== DUPLICATE_KEY
 }

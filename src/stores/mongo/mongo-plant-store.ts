@@ -34,17 +34,18 @@ export type MongoPlantStoreOptions =
  * @throws {TypeError} if the options or the URL are invalid; the message contains no credentials
  */
 export function mongoPlantStore (options: MongoPlantStoreOptions): PlantStore {
-  const refusal = new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')
+  const invalid = new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')
   // A URL instead of the options would be in the message of `in`, with its credentials.
-  if (Object(options) !== options) throw refusal
+  if (Object(options) !== options) throw invalid
   if ('collection' in options) return createStore(options.collection)
   if ('db' in options) return createStore(options.db.collection('plants'))
   if ('client' in options) return createStore(databaseOf(options.client).collection('plants'))
-  if (typeof options.url !== 'string') throw refusal
-  const client: MongoDriverClient = connectionTo(options.url, options.storeTimeout ?? 10_000)
-  return createStore(databaseOf(client, options.url).collection('plants'), client)
+  if (typeof options.url !== 'string') throw invalid
+  const { url, storeTimeout = 10_000 } = options
+  const connect = (): MongoCollection => databaseOf<MongoDatabase>(connectionTo(url, storeTimeout), url).collection('plants')
+  return createStore(connect(), connect)
 }
 
-function createStore (plants: MongoCollection, ownClient?: MongoDriverClient): PlantStore {
-  return new BatchedPlantStore(new MongoWriter(plants, ownClient))
+function createStore (plants: MongoCollection, renew?: () => MongoCollection): PlantStore {
+  return new BatchedPlantStore(new MongoWriter(plants, renew))
 }

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
 import { PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
-import type { CommandStarted, MongoCollection, MongoDriverClient } from './mongo-driver.js'
-import { connectionFault, type DriverError } from './mongo-errors.js'
+import type { DriverEvent, EventName, MongoCollection } from './mongo-driver.js'
+import { describe, faultOf, type DriverError } from './mongo-errors.js'
 import {
-  commandFailure, describe, DUPLICATE_KEY, duplicateOutcome, idOf, writeFailure, type ExistingDocument, type WriteError
+  commandFailure, DUPLICATE_KEY, duplicateOutcome, idOf, OF_THE_STORE, writeFailure, type ExistingDocument,
+  type WriteError
 } from './mongo-outcomes.js'
 
 /** A plant in MongoDB. A bigint is written as a BSON int64 (Long). */
@@ -18,16 +19,27 @@ export interface PlantDocument {
 /** The response to `insert`, https://www.mongodb.com/docs/manual/reference/command/insert/#output */
 interface InsertReply {
   writeErrors?: WriteError[]
-  writeConcernError?: { code: number, errmsg: string }
+  writeConcernError?: { code: number, codeName?: string }
 }
+
+interface Privilege { actions: string[], resource: { collection?: string } }
 
 /**
  * How commands run, also if the client's own options differ. Integers are decoded as numbers if they are exact,
  * otherwise as Long: with `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
  */
 const OPTIONS = { readPreference: 'primary', raw: false, promoteValues: true, promoteLongs: true, useBigInt64: false } as const
-/** Without a timeout, a ping whose connection closes would keep its place in the pool. */
-const PING_TIMEOUT_MS = 5_000
+const WRITE_CONCERN = { w: 'majority', j: true }
+/** Without a timeout, a check whose connection closes would keep its place in the pool. */
+const CHECK_TIMEOUT_MS = 5_000
+/** What is left to a batch in flight when connections of the client are lost, or cannot be made. */
+const LOST_CONNECTION_MS = 1_000
+/** A monitor reports a server that it does not reach within the timeout of a connection, and this. */
+const MONITOR_MARGIN_MS = 1_000
+const EVENTS: readonly EventName[] = ['commandStarted', 'connectionPoolCleared', 'connectionClosed']
+const PRIVILEGES = { connectionStatus: 1, showPrivileges: true }
+/** What servers answer to an insert without documents: BadValue, FailedToParse, InvalidLength, EmptyArrayOperation. */
+const NOTHING_TO_INSERT = [2, 9, 16, 21]
 
 /**
  * Writes batches of plants with the `insert` command (unordered, majority, journal), and decides the outcome of each
@@ -35,109 +47,144 @@ const PING_TIMEOUT_MS = 5_000
  *
  * - no error for this plant, in a response without a write concern error: stored;
  * - a duplicate key: the existing plant is read with majority read concern, and compared;
- * - a write concern error: unknown, since the write can still be rolled back;
+ * - an error code that leaves nothing open: refused for good;
  * - no `insert` of the batch left this process: not stored, unless MongoDB did not respond;
- * - anything else (a lost response, a shard's failure that mongos passes on as a write error): unknown.
+ * - anything else (a lost response, a write concern error, a shard's failure that mongos passes on): unknown.
  *
- * It runs the command itself because the driver's `insertMany` does not return the server's response, and measures each
- * document once more than needed.
+ * The driver's `insertMany` does not return the server's response, and measures each document once more than needed.
  */
 export class MongoWriter implements StoreWriter {
   readonly maxInFlight = 16
-  readonly #plants: MongoCollection
-  /** Set if the client is the store's own, which the store connects and closes. */
-  readonly #ownClient: MongoDriverClient | undefined
+  #plants: MongoCollection
+  /** Makes another client, if the client is the store's own, which the store closes. */
+  readonly #renew: (() => MongoCollection) | undefined
   readonly #clock: Clock
-  #isConnected: boolean
-  /** Why the last attempt to connect failed. */
-  #connectionError: unknown
-  /** Milliseconds: slightly more than the driver's socket timeout, if it has one. */
-  readonly #longestTry: number
-  /** Comments of the batches in flight whose command was not sent yet, if the client monitors commands. */
-  readonly #unsent = new Set<unknown>()
+  /** The batches in flight by their comments. If the client does not monitor commands, each counts as sent. */
+  readonly #attempts = new Map<unknown, { readonly limit: AbortController, isSent: boolean }>()
+  #hasConnected = false
+  /** Why no server was found, if none was since the last response. */
+  #notFound: DriverError | undefined
 
-  constructor (plants: MongoCollection, ownClient?: MongoDriverClient, clock: Clock = systemClock) {
-    this.#plants = plants
-    this.#ownClient = ownClient
+  constructor (plants: MongoCollection, renew?: () => MongoCollection, clock: Clock = systemClock) {
+    this.#renew = renew
     this.#clock = clock
-    this.#isConnected = ownClient === undefined
-    const { client } = plants.db
-    const { socketTimeoutMS } = client.options
-    this.#longestTry = socketTimeoutMS > 0 ? socketTimeoutMS * 1.2 : Infinity
-    client.on('commandStarted', this.#onCommand)
+    this.#plants = this.#listen(plants)
   }
 
-  /** Resolves if the primary responds. */
-  async check (): Promise<void> {
-    const signal = AbortSignal.timeout(PING_TIMEOUT_MS)
+  /** Resolves if the primary responds and, if the check is thorough, takes writes. */
+  async check (thoroughly: boolean): Promise<void> {
+    const plants = this.#plants
+    const options = { ...OPTIONS, signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) }
     try {
-      await this.#connect(signal)
-      await this.#plants.db.command({ ping: 1 }, { ...OPTIONS, signal })
+      await (thoroughly ? this.#tryWriting(plants, options) : plants.db.command({ ping: 1 }, options))
+      this.#notFound = undefined
     } catch (error) {
-      throw new Error(connectionFault(error as DriverError))
+      throw new Error(faultOf(this.#explain(error as DriverError, plants)))
     }
   }
 
   async close (): Promise<void> {
-    this.#plants.db.client.off('commandStarted', this.#onCommand)
-    await this.#ownClient?.close()
+    const { client } = this.#plants.db
+    for (const event of EVENTS) client.off(event, this.#onEvent)
+    if (this.#renew !== undefined) await client.close()
   }
 
   async write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[] | CreateError> {
+    const collection = this.#plants
+    const { monitorCommands, socketTimeoutMS } = collection.db.client.options
     const comment = `plant-store ${randomUUID()}`
-    if (this.#plants.db.client.options.monitorCommands) this.#unsent.add(comment)
     // The driver's own timeouts are not enough: a command whose connection closes while it is being written never
     // settles, and keeps its place in the pool. Aborting it frees both.
     const limit = new AbortController()
     const { signal } = limit
-    const timeout = Math.min(this.#longestTry, deadline - this.#clock.now() - RESPONSE_MARGIN_MS)
+    const attempt = { limit, isSent: !monitorCommands }
+    this.#attempts.set(comment, attempt)
+    // Slightly more than the driver's timeout, if it has one.
+    const timeout = Math.min(socketTimeoutMS * 1.2 || Infinity, deadline - this.#clock.now() - RESPONSE_MARGIN_MS)
     const timer = this.#clock.setTimeout(() => limit.abort(new Error('no response in time')), timeout)
     try {
-      await this.#connect(signal)
-      const reply: InsertReply = await this.#plants.db.command({
-        insert: this.#plants.collectionName,
-        documents: plants.map(documentOf),
-        ordered: false,
-        writeConcern: { w: 'majority', j: true },
-        comment
-      }, { ...OPTIONS, signal })
+      const insert = { insert: collection.collectionName, documents: plants.map(documentOf), ordered: false, comment }
+      const reply = await collection.db.command({ ...insert, writeConcern: WRITE_CONCERN }, { ...OPTIONS, signal })
+      this.#notFound = undefined
       return await this.#judge(plants, reply, signal)
     } catch (error) {
+      const { name, code, result } = error as DriverError
       // The driver throws a response with a write concern error; the error contains the result of each plant.
-      const { name, result } = error as DriverError
       if (name === 'MongoWriteConcernError' && result !== undefined) return await this.#judge(plants, result, signal)
-      return commandFailure(error as DriverError, this.#unsent.has(comment))
+      if (code === DUPLICATE_KEY) {
+        return await this.#judge(plants, { writeErrors: plants.map((_, index) => ({ index, code })) }, signal)
+      }
+      if (attempt.isSent) return commandFailure(error as DriverError, false)
+      return commandFailure(this.#explain(error as DriverError, collection), true)
     } finally {
       this.#clock.clearTimeout(timer)
-      this.#unsent.delete(comment)
+      this.#attempts.delete(comment)
     }
   }
 
-  /**
-   * Connects the store's own client: the driver would do so by itself, but only once, and after a failure always throw
-   * "Topology is closed". It connects once for all concurrent callers. If the signal aborts first, this throws why the
-   * last attempt failed.
-   */
-  async #connect (signal: AbortSignal): Promise<void> {
-    if (this.#isConnected) return
-    await new Promise((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(this.#connectionError ?? signal.reason), { once: true })
-      this.#ownClient?.connect().then(resolve, (error: unknown) => {
-        this.#connectionError = error
-        reject(error)
-      })
-    })
-    this.#isConnected = true
+  #listen (plants: MongoCollection): MongoCollection {
+    for (const event of EVENTS) plants.db.client.on(event, this.#onEvent)
+    return plants
   }
 
-  readonly #onCommand = ({ command }: CommandStarted): void => {
-    this.#unsent.delete(command.comment)
+  /**
+   * Replaces a client of the store's own that looks for no server any more: one that never connected is closed, and a
+   * monitor that wrote its `hello` to a connection just when that closed waits forever (7.9).
+   * @returns why no server was found, also if this attempt was too short to tell
+   */
+  #explain (error: DriverError, plants: MongoCollection): DriverError {
+    if (error.name === 'MongoServerSelectionError') {
+      this.#notFound = error
+      const oldest = this.#clock.now() - (plants.db.client.options.connectTimeoutMS || Infinity) - MONITOR_MARGIN_MS
+      const isForgotten = [...error.reason?.servers?.values() ?? []].some(({ type, lastUpdateTime }) => (
+        type === 'Unknown' && lastUpdateTime < oldest
+      ))
+      if (this.#renew !== undefined && plants === this.#plants && (isForgotten || !this.#hasConnected)) {
+        this.close().catch(() => {})
+        this.#hasConnected = false
+        this.#plants = this.#listen(this.#renew())
+      }
+    }
+    return /^Mongo(?:Server|Network|WaitQueue|PoolCleared)/.test(error.name) ? error : this.#notFound ?? error
+  }
+
+  /**
+   * Does what a write needs, but changes nothing: an insert of no documents, since other servers store a document that
+   * MongoDB refuses; and an update of none, since MongoDB refuses an empty insert before it looks at the rights.
+   */
+  async #tryWriting ({ db, collectionName }: MongoCollection, options: object): Promise<void> {
+    await db.command({ insert: collectionName, documents: [], writeConcern: WRITE_CONCERN }, options).catch(error => {
+      if (!NOTHING_TO_INSERT.includes(error.code)) throw error
+    })
+    const updates = [{ q: { _id: `plant-store ${randomUUID()}` }, u: { $set: { name: '' } } }]
+    const update = { update: collectionName, updates, writeConcern: WRITE_CONCERN }
+    const { writeErrors: [error] = [] }: InsertReply = await db.command(update, options).catch(async error => {
+      // A role may have the right to insert, and not that to update.
+      if (error.code !== 13 || !mayInsert(await db.command(PRIVILEGES, options), collectionName)) throw error
+      return {}
+    })
+    if (error !== undefined) throw Object.assign(new Error(), error, { name: 'MongoServerError' })
+  }
+
+  readonly #onEvent = ({ command, reason, error }: DriverEvent): void => {
+    if (command !== undefined) {
+      this.#hasConnected = true
+      const attempt = this.#attempts.get(command.comment)
+      if (attempt !== undefined) attempt.isSent = true
+    } else if (reason === undefined || error != null) {
+      // The driver never settles a command that was written just when its connection closed, nor says that it closed.
+      const sent = [...this.#attempts.values()].filter(({ isSent }) => isSent)
+      const abort = (): void => sent.forEach(({ limit }) => limit.abort(new Error('the connection was lost')))
+      this.#clock.setTimeout(abort, LOST_CONNECTION_MS).unref()
+    }
   }
 
   async #judge (
     plants: readonly NewPlant[], { writeErrors = [], writeConcernError }: InsertReply, signal: AbortSignal
-  ): Promise<readonly WriteResult[]> {
-    const unknown = writeConcernError && new PlantOutcomeUnknown(`MongoDB: write concern error ${describe(writeConcernError)}`)
+  ): Promise<readonly WriteResult[] | CreateError> {
+    const ofStore = writeErrors.filter(({ code }) => OF_THE_STORE.has(code))
+    if (ofStore[0] !== undefined && ofStore.length === plants.length) return writeFailure(ofStore[0])
+    const unknown = writeConcernError && new PlantOutcomeUnknown(`MongoDB: write concern ${describe(writeConcernError)}`)
     const results: WriteResult[] = plants.map(() => unknown ?? 'stored')
     for (const error of writeErrors) results[error.index] = writeFailure(error)
     const duplicates = writeErrors.filter(({ code }) => code === DUPLICATE_KEY)
@@ -149,21 +196,24 @@ export class MongoWriter implements StoreWriter {
   async #compare (
     plants: readonly NewPlant[], duplicates: readonly WriteError[], results: WriteResult[], signal: AbortSignal
   ): Promise<void> {
-    const existing = new Map<string, ExistingDocument>()
-    let unread: PlantOutcomeUnknown | undefined
-    try {
-      const filter = { _id: { $in: duplicates.map(({ index }) => plants[index]?.id) } }
-      const documents = await this.#plants.find(filter, { ...OPTIONS, readConcern: 'majority', signal }).toArray()
-      for (const document of documents as ExistingDocument[]) existing.set(idOf(document), document)
-    } catch (error) {
-      unread = new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${connectionFault(error as DriverError)}`)
-    }
+    const filter = { _id: { $in: duplicates.map(({ index }) => plants[index]?.id) } }
+    const existing = await this.#plants.find(filter, { ...OPTIONS, readConcern: 'majority', signal }).toArray().then(
+      documents => new Map((documents as ExistingDocument[]).map(document => [idOf(document), document])),
+      error => new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${faultOf(error)}`)
+    )
     for (const { index, keyPattern } of duplicates) {
-      const plant = plants[index]
-      if (plant === undefined) continue
-      results[index] = unread ?? duplicateOutcome(plant, existing.get(String(plant.id)), keyPattern)
+      const plant = plants[index] as NewPlant
+      const stored = existing instanceof Map ? existing.get(String(plant.id)) : undefined
+      results[index] = existing instanceof Map ? duplicateOutcome(plant, stored, keyPattern) : existing
     }
   }
+}
+
+/** @param status the response to `connectionStatus`, https://www.mongodb.com/docs/manual/reference/command/connectionStatus/ */
+function mayInsert (status: { authInfo?: { authenticatedUserPrivileges?: Privilege[] } }, collection: string): boolean {
+  return status.authInfo?.authenticatedUserPrivileges?.some(({ actions, resource }) => (
+    actions.includes('insert') && (resource.collection || collection) === collection
+  )) === true
 }
 
 function documentOf ({ id, name, tag }: NewPlant): PlantDocument {

@@ -1,9 +1,9 @@
 import { cpSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { MongoClient, MongoNetworkTimeoutError, MongoServerSelectionError, type TopologyDescription } from 'mongodb'
+import { MongoClient, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError, type TopologyDescription } from 'mongodb'
 import t, { type Test } from 'tap'
-import { connectionFault, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
+import { faultOf, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
 import { commandFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import type { NewPlant } from '../../../src/plant-store.js'
@@ -36,21 +36,20 @@ async function writerOn (t: Test, mongo: ScriptedMongo, driver: typeof import('m
 const refused = (message: RegExp | string) => ({ name: 'PlantNotStored', permanent: true, message })
 const notStored = { name: 'PlantNotStored', permanent: false }
 const unknown = (message: RegExp | string = /./) => ({ name: 'PlantOutcomeUnknown', message })
-const duplicate = writeErrors({ at: [0], code: 11000, message: `dup key: { name: "${FICUS.name}" }` })
+/** As MongoDB words it: with the command, and so the plants, or with the document. */
+const message = `refused: { name: "${FICUS.name}", tag: "${FICUS.tag}" }`
+const duplicate = writeErrors({ at: [0], code: 11000, message })
 
 /** What MongoDB does with the insert of one plant, and the results. */
 const inserts: [name: string, insert: Cue, result: object][] = [
-  ...[13, 18, 121].flatMap((code): typeof inserts => [
-    [`error ${code}`, answer({ code, message: 'not authorized' }), refused('MongoDB: not authorized')],
-    [`write error ${code}`, writeErrors({ at: [0], code, message: `{ tag: "${FICUS.tag}" }` }), [refused(`MongoDB: write error ${code}`)]]
-  ]),
   ['another unique index refuses it', duplicate, [refused('MongoDB: another unique index of the collection refuses it')]],
   ['an error with NoWritesPerformed', answer({ code: 112, labels: ['NoWritesPerformed'] }), notStored],
-  ['an error without a label', answer({ code: 11602 }), unknown()],
-  ['a write error', writeErrors({ at: [0], code: 2, message: 'bad value' }), [unknown('MongoDB: write error 2 (bad value)')]],
+  ['an error that the server says is worth another try', answer({ code: 9999, labels: ['RetryableError'], message }), unknown('MongoDB: error 9999')],
+  ['an error without a code', answer({ code: undefined, message }), unknown('MongoDB: error without a code')],
   ['a duplicate that the majority does not have, of a server that does not name the index',
-    () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: 'duplicate key' }] }), [unknown(/not on the majority yet/)]],
-  ['a write concern error', writeConcernError({ code: 64, message: 'timed out' }), [unknown('MongoDB: write concern error 64 (timed out)')]],
+    () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: message }] }), [unknown(/not on the majority yet/)]],
+  ['a duplicate as the error of the command', answer({ code: 11000, message }), [unknown(/not on the majority yet/)]],
+  ['a write concern error', writeConcernError({ code: 64, message }), [unknown('MongoDB: write concern error 64')]],
   ['the connection closes before storing', closeBeforeStoring(), unknown()],
   ['the connection closes after storing', closeAfterStoring(), unknown()],
   ['it hangs', hang(), unknown('MongoDB: no response in time')]
@@ -69,18 +68,63 @@ t.test('a plant has the outcome that the evidence allows, whichever copy of the 
       mongo.on('insert', insert)
       t.match(await write(), result, `${name}: ${what}`)
     }
-    mongo.on('insert', writeErrors({ at: [1], code: 121 }))
-    t.match(await write(3), ['stored', refused(/121/), 'stored'], `${name}: one plant of a batch is refused`)
     mongo.on('insert', writeErrors({ at: [1, 2], code: 6 }))
     t.match(await write(3), ['stored', unknown(), unknown()], `${name}: a shard is lost`)
     const [again, other] = [{ ...FICUS, id }, { ...FICUS, id: id - 2n, name: 'Fern' }]
     t.match(await writer.write([again, other], performance.now() + 2_000), ['stored', 'taken'], `${name}: sent again`)
-    mongo.on('insert', duplicate)
-    t.match(await writer.write([again], performance.now() + 2_000), ['same'], `${name}: another unique index refuses a stored plant`)
-    mongo.on('find', answer({ code: 11602, message: 'interrupted' }), { times: 2 })
+    for (const insert of [duplicate, answer({ code: 11000, message })]) {
+      mongo.on('insert', insert)
+      t.match(await writer.write([again], performance.now() + 2_000), ['same'], `${name}: a stored plant is a duplicate`)
+    }
+    mongo.on('find', answer({ code: 11602, message }), { times: 2 })
     const unread = await writer.write([again], performance.now() + 2_000)
-    t.match(unread, [unknown('MongoDB: a plant with this id exists, but could not be read: MongoDB: interrupted')], name)
+    t.match(unread, [unknown('MongoDB: a plant with this id exists, but could not be read: MongoDB: error 11602')], name)
   }
+})
+
+const REFUSE = [2, 13, 18, 20, 26, 59, 73, 121, 166, 371, 8000, 9999, 10334, 13297, 14031]
+const LEAVE_OPEN = [
+  1, 6, 7, 8, 24, 46, 50, 64, 79, 89, 91, 96, 100, 112, 125, 150, 189, 262, 290, 9001, 10107, 11600, 11601, 11602,
+  13388, 13435, 13436
+]
+
+t.test('an error code refuses plants for good, or leaves their outcome open: those of the command, or that of one document', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo, require('mongodb'))
+  let id = 0n
+  const write = () => writer.write([1, 2, 3].map(() => ({ ...FICUS, id: ++id })), performance.now() + 2_000)
+  for (const code of [...REFUSE, ...LEAVE_OPEN]) {
+    const expected = REFUSE.includes(code) ? refused : unknown
+    mongo.on('insert', answer({ code, codeName: 'Name', message }))
+    t.match(await write(), expected(`MongoDB: error ${code} (Name)`))
+    mongo.on('insert', writeErrors({ at: [1], code, codeName: 'Name', message }))
+    t.match(await write(), ['stored', expected(`MongoDB: write error ${code} (Name)`), 'stored'])
+  }
+  for (const code of [13, 371, 8000, 14031]) {
+    mongo.on('insert', writeErrors({ at: [0, 1, 2], code, message }))
+    t.match(await write(), refused(`MongoDB: write error ${code}`), 'each document, but for no fault of the plants: the store refuses')
+  }
+  mongo.on('insert', writeErrors({ at: [0, 1, 2], code: 121, message }))
+  t.type(await write(), Array, 'each plant is refused for itself')
+})
+
+t.test('a thorough check does what a write needs, and changes nothing', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo, require('mongodb'))
+  const unauthorized = answer({ code: 13, codeName: 'Unauthorized', message })
+  const cues: [command: string, cue: Cue, message?: string][] = [
+    ['insert', unauthorized, 'MongoDB: error 13 (Unauthorized)'],
+    ['insert', answer({ code: 16, message: 'there is nothing to insert' })],
+    ['update', unauthorized, 'MongoDB: error 13 (Unauthorized)'],
+    ['update', () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 371, errmsg: message }] }), 'MongoDB: error 371'],
+    ['ping', unauthorized]
+  ]
+  for (const [command, cue, expected] of cues) {
+    mongo.on(command, cue)
+    t.equal(await writer.check(true).then(() => undefined, ({ message }) => message), expected, command)
+  }
+  await t.rejects(writer.check(false), { message: 'MongoDB: error 13 (Unauthorized)' }, 'otherwise it is a ping')
+  t.equal(mongo.plants().size, 0)
 })
 
 t.test('a server that a host\'s driver cannot reach is known to be unreachable', async t => {
@@ -90,9 +134,9 @@ t.test('a server that a host\'s driver cannot reach is known to be unreachable',
     await mongo.stop()
     const isUnreachable = { message: /^MongoDB is not reachable: .*ECONNREFUSED/ }
     // The driver notices it with the first command.
-    await t.rejects(writer.check())
-    await t.rejects(writer.check(), isUnreachable)
-    t.match(await writer.write([FICUS], performance.now() + 60_000), { name: 'PlantNotStored', ...isUnreachable })
+    await t.rejects(writer.check(false))
+    await t.rejects(writer.check(false), isUnreachable)
+    t.match(await writer.write([FICUS], performance.now() + 60_000), { ...notStored, ...isUnreachable })
   }
 })
 
@@ -105,7 +149,7 @@ t.test('with a client that does not monitor commands, a broken connection leaves
 
 type Server = Partial<{ address: string, type: string, error: Error | null }>
 const failed = (...servers: Server[]) => new MongoServerSelectionError('timed out', {
-  servers: new Map(servers.map((server, place) => [place, server]))
+  servers: new Map(servers.map((server, index) => [index, server]))
 } as unknown as TopologyDescription)
 const withoutReason = Object.defineProperty(failed(), 'reason', { value: undefined })
 
@@ -122,15 +166,20 @@ t.test('a silent MongoDB is distinguished from one that is known to be unreachab
   t.match(commandFailure(failed(away), true), notStored)
 })
 
-t.test('the reason why MongoDB is unreachable is one line', async t => {
+t.test('the reason why MongoDB is unreachable is one line, without what a server words', async t => {
+  const refusal = new MongoServerError({ ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: message })
   const lines: [error: Error, line: string][] = [
     [new Error('socket hang up'), 'MongoDB: socket hang up'],
-    [failed({ address: 'a:1', error: new Error('connect ECONNREFUSED a:1') }, { address: 'b:2', error: new Error('no route') }),
-      'MongoDB is not reachable: connect ECONNREFUSED a:1; b:2: no route'],
+    [failed({ address: 'a:1', error: new Error('connect ECONNREFUSED a:1') }, { address: 'b:2', error: refusal }),
+      'MongoDB is not reachable: connect ECONNREFUSED a:1; b:2: error 18 (AuthenticationFailed)'],
     [failed({ address: 'a:1', error: null, type: 'RSSecondary' }), 'MongoDB is not reachable: a:1 is RSSecondary'],
     [failed(), 'MongoDB is not reachable: timed out'],
     [withoutReason, 'MongoDB: timed out'],
+    [new Error(`the pool was cleared because of "${message}"`, { cause: refusal }), 'MongoDB: error 18 (AuthenticationFailed)'],
     [Object.assign(new Error('refused'), { reason: 'a field of the server\'s' }), 'MongoDB: refused']
   ]
-  for (const [error, line] of lines) t.equal(connectionFault(error), line)
+  for (const [error, line] of lines) t.equal(faultOf(error), line)
+  t.match(commandFailure(failed({ address: 'a:1', error: refusal }), true), refused(/^MongoDB is not reachable: a:1: error 18/), 'every server refuses the user')
+  const oneOfTwo = failed({ address: 'a:1', error: refusal }, { address: 'b:2', error: new Error('connect ECONNREFUSED') })
+  t.match(commandFailure(oneOfTwo, true), notStored)
 })

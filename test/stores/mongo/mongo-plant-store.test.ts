@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { EventEmitter } from 'node:events'
+import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Long, MongoClient, type Document } from 'mongodb'
@@ -11,9 +13,9 @@ import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, type NewPlant, type PlantStore } from '../../../src/plant-store.js'
 import { closedPort } from '../../support/process/lasting-port.js'
 import { needs } from '../../support/process/needs.js'
-import { closeAfterStoring, closeBeforeStoring, hang, stepDown } from '../../support/scripted-mongodb/cues.js'
+import { answer, closeAfterStoring, closeBeforeStoring, hang, stepDown, writeErrors } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
-import { mongodb } from '../../support/stores/mongodb-for-tests.js'
+import { missingServer, mongodb, startServer } from '../../support/stores/mongodb-for-tests.js'
 import { mongoPlace, scriptedPlace, storeContract } from '../../support/stores/places.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
@@ -37,9 +39,8 @@ async function failure (store: Pick<PlantStore, 'create'>, ms = 1_500, plant = F
   return await store.create(plant, soon(ms)).then(outcome => new Error(`resolved: ${outcome}`), (error: Error) => error)
 }
 
-t.test('the MongoDB store fulfills the PlantStore contract on a scripted MongoDB', async t => storeContract(t, scriptedPlace))
-
 const { missing } = await mongodb()
+t.test('the MongoDB store fulfills the PlantStore contract on a scripted MongoDB', async t => storeContract(t, scriptedPlace))
 t.test('the MongoDB store fulfills the PlantStore contract on a real MongoDB', needs(missing), async t => storeContract(t, mongoPlace))
 
 t.test('a plant is written as { _id: Long, name, tag }, with majority write concern and journaling', async t => {
@@ -75,12 +76,12 @@ t.test('plants go to the given collection, database, client or URL, and a given 
     ['url without a database', { url: mongo.url }, 'plant_store', 'plants'],
     ['url with options', { url: mongo.urlOf('steppe').replace('?', '?serverSelectionTimeoutMS=3000&'), storeTimeout: 5_000 }, 'steppe', 'plants']
   ]
-  for (const [place, [name, options, database, collection]] of places.entries()) {
+  for (const [index, [name, options, database, collection]] of places.entries()) {
     const store = mongoPlantStore(options)
     await store.open?.()
-    t.equal(await store.create({ id: BigInt(place + 1), name: database }, soon()), 'stored', name)
+    t.equal(await store.create({ id: BigInt(index + 1), name: database }, soon()), 'stored', name)
     const plants = named.db(database).collection<Document>(collection)
-    t.equal((await plants.findOne({ _id: Long.fromNumber(place + 1) } as Document))?.name, database, name)
+    t.equal((await plants.findOne({ _id: Long.fromNumber(index + 1) } as Document))?.name, database, name)
     await store.close?.()
   }
   t.equal((await client.db('admin').command({ ping: 1 })).ok, 1, 'the client is not closed')
@@ -181,14 +182,14 @@ t.test('a plant whose response is lost is retried', async t => {
 t.test('the client\'s options for decoding responses make no difference', async t => {
   const mongo = await ScriptedMongo.start(t)
   const allSettings = [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }, { raw: true }]
-  for (const [place, settings] of allSettings.entries()) {
+  for (const [index, settings] of allSettings.entries()) {
     const store = mongoPlantStore({ client: await connectClient(t, mongo, settings) })
-    const plant = { id: 2n ** 60n + BigInt(place), name: 'Ficus' }
+    const plant = { id: 2n ** 60n + BigInt(index), name: 'Ficus' }
     for (const [other, outcome] of [[plant, 'stored'], [plant, 'same'], [{ ...plant, name: 'Fern' }, 'taken']] as const) {
       t.equal(await store.create(other, soon()), outcome, JSON.stringify(settings))
     }
     mongo.on('insert', stepDown())
-    t.equal(await store.create({ id: BigInt(place), name: 'Fern' }, soon()), 'stored', 'the driver reads the topology version in an error')
+    t.equal(await store.create({ id: BigInt(index), name: 'Fern' }, soon()), 'stored', 'the driver reads the topology version in an error')
     await store.close?.()
   }
 })
@@ -220,4 +221,103 @@ t.test('with a server that hangs, the store is not ready within seconds, even if
   await store.ready?.()
   mongo.on('ping', hang())
   await t.rejects(Promise.race([store.ready?.(), sleep(20_000, undefined, { ref: false })]), /^MongoDB: /)
+})
+
+/**
+ * The sockets of a store's client, to destroy one when it is next written to: Node emits `close` only later, and until
+ * then the driver takes it for open.
+ */
+function socketsOf (t: Test, mongo: ScriptedMongo): { closeAtWrite: (index: number) => void } {
+  const sockets: Socket[] = []
+  const note = (message: unknown) => { sockets.push((message as { socket: Socket }).socket) }
+  subscribe('net.client.socket', note)
+  t.teardown(() => unsubscribe('net.client.socket', note))
+  const closeAtWrite = (index: number) => {
+    const socket = sockets.filter(({ remotePort }) => mongo.url.includes(`:${remotePort}/`))[index] as Socket
+    socket.write = (...written: unknown[]) => {
+      socket.destroy()
+      return Reflect.apply(Socket.prototype.write, socket, written)
+    }
+  }
+  return { closeAtWrite }
+}
+
+t.test('a server is found again, although its connections closed just when the driver looked for it', async t => {
+  const mongo = await ScriptedMongo.start(t, { as: 'standalone', isPolled: true })
+  const { closeAtWrite } = socketsOf(t, mongo)
+  const store = mongoPlantStore({ url: `${mongo.url}?heartbeatFrequencyMS=500`, storeTimeout: 2_000 })
+  t.teardown(() => store.close?.())
+  await store.create(FICUS, soon())
+  closeAtWrite(0) // the monitor's
+  await sleep(700)
+  mongo.on('insert', closeBeforeStoring())
+  t.equal(await store.create({ ...FICUS, id: 2n }, soon(5_000)), 'stored')
+})
+
+t.test('an insert whose connection closes as it is sent does not hold its plant up for longer than an outage', async t => {
+  const mongo = await ScriptedMongo.start(t, { as: 'standalone', isPolled: true })
+  const { closeAtWrite } = socketsOf(t, mongo)
+  const store = mongoPlantStore({ url: mongo.url })
+  t.teardown(() => store.close?.())
+  await store.create(FICUS, soon())
+  closeAtWrite(1) // that of the pool
+  const begun = performance.now()
+  const create = store.create({ ...FICUS, id: 2n }, soon())
+  await sleep(50)
+  await mongo.stop()
+  const others = store.create({ ...FICUS, id: 3n }, soon())
+  await sleep(1_000)
+  await mongo.start()
+  t.strictSame(await Promise.all([create, others]), ['stored', 'stored'])
+  t.ok(performance.now() - begun < 4_500, `after ${performance.now() - begun} ms`)
+})
+
+t.test('while every insert is refused the store is not ready, and says why without the plant', async t => {
+  const { mongo, store } = await setUp(t)
+  const refusal = { code: 8000, codeName: 'AtlasError', message: `you are over your space quota: ${FICUS.name}` }
+  mongo.on('insert', answer(refusal), { times: 1_000 })
+  const begun = performance.now()
+  t.match(await failure(store, 10_000), { name: 'PlantNotStored', permanent: true, message: 'MongoDB: error 8000 (AtlasError)' })
+  t.ok(performance.now() - begun < 1_000)
+  for (const wait of [0, 1_200, 500]) {
+    await sleep(wait)
+    await t.rejects(store.ready(), { message: 'MongoDB: error 8000 (AtlasError)' })
+  }
+  mongo.clearCues()
+  await t.resolves(store.ready())
+  mongo.on('insert', writeErrors({ at: [0], ...refusal }))
+  t.match(await failure(store), { name: 'PlantNotStored', message: 'MongoDB: write error 8000 (AtlasError)' })
+  await t.rejects(store.ready(), { message: 'MongoDB: write error 8000 (AtlasError)' })
+})
+
+t.test('on a server with users, only those who may write can; a validator and another index refuse single plants', needs(missingServer), async t => {
+  const server = await startServer(t)
+  const admin = new MongoClient(`mongodb://${server.host}/`)
+  const database = admin.db('plant_store')
+  await database.createCollection('plants', { validator: { name: { $ne: 'Fern' } } })
+  await database.collection('plants').createIndex({ tag: 1 }, { unique: true, sparse: true })
+  for (const role of ['read', 'readWrite']) {
+    await admin.db('admin').command({ createUser: role, pwd: 'secret', roles: [{ role, db: 'plant_store' }] })
+  }
+  await admin.close()
+  await server.requireUsers()
+  const writerOf = (credentials: string): MongoWriter => {
+    const url = `mongodb://${credentials}${server.host}/?authSource=admin`
+    const connect = () => connectionTo(url, 5_000).db('plant_store').collection('plants')
+    const writer = new MongoWriter(connect(), connect)
+    t.teardown(() => writer.close())
+    return writer
+  }
+  for (const [credentials, code] of [['', 13], ['read:secret@', 13], ['readWrite:wrong@', 18]] as const) {
+    const writer = writerOf(credentials)
+    const message = new RegExp(`^MongoDB(: | is not reachable: ${server.host}: )error ${code} \\(\\w+\\)$`)
+    await t.rejects(writer.check(true), { message }, credentials)
+    t.match(await writer.write([FICUS], soon()), { name: 'PlantNotStored', permanent: true, message })
+  }
+  const writer = writerOf('readWrite:secret@')
+  await t.resolves(writer.check(true))
+  const plants = [FICUS, { id: 2n, name: 'Fern' }, { ...FICUS, id: 3n }, { id: 4n, name: 'Monstera' }]
+  t.match(await writer.write(plants, soon()), [
+    'stored', { permanent: true, message: /write error 121/ }, { permanent: true, message: /another unique index/ }, 'stored'
+  ])
 })

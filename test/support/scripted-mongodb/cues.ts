@@ -4,14 +4,15 @@ import type { Request } from './wire.js'
 
 /** The fields of the answer to a failed command. */
 export interface Failure {
-  readonly code: number
+  readonly code: number | undefined
+  readonly codeName?: string
   readonly message?: string
   readonly labels?: readonly string[]
 }
 
 /** The answer to a command that fails as a whole. */
-export function failed ({ code, message = `error ${code}`, labels }: Failure): Document {
-  return { ok: 0, errmsg: message, code, errorLabels: labels }
+export function failed ({ code, codeName, message = `error ${code}`, labels }: Failure): Document {
+  return { ok: 0, errmsg: message, code, codeName, errorLabels: labels }
 }
 
 /** What a cue changes in the execution of a command. */

@@ -64,6 +64,8 @@ export class Documents {
   async execute (request: Request, overrides: Overrides): Promise<Document> {
     const { command, body } = request
     if (command === 'insert') return await this.#insert(request, overrides)
+    // The store updates nothing: it tests whether it may write.
+    if (command === 'update') return { n: 0, nModified: 0, ok: 1 }
     if (command === 'find' || command === 'getMore') return this.#batch(request)
     if (command === 'count') return { n: this.#read(request).length, ok: 1 } // for the driver's `estimatedDocumentCount`
     if (command === 'aggregate' && JSON.stringify(body['pipeline']) === COUNT) {
@@ -153,8 +155,8 @@ function duplicate (namespace: string, { _id }: Document): Document {
 }
 
 /** A scripted duplicate is that of another unique index. */
-function scripted ({ code, message = 'scripted' }: Failure): Document {
-  return { code, errmsg: message, ...(code === DUPLICATE_KEY && { keyPattern: { name: 1 } }) }
+function scripted ({ code, codeName, message = 'scripted' }: Failure): Document {
+  return { code, codeName, errmsg: message, ...(code === DUPLICATE_KEY && { keyPattern: { name: 1 } }) }
 }
 
 /** The key under which an `_id` is unique. To a real server, too, 5, 5.0 and NumberLong(5) are the same id. */

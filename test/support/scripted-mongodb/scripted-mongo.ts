@@ -43,14 +43,17 @@ export class ScriptedMongo {
   #held: (() => void)[] | undefined
 
   /** Starts a server that is closed after the test; without a test, call `stop()`. */
-  static async start (t?: Pick<Test, 'teardown'>, { as = 'replica set' }: { as?: Kind } = {}): Promise<ScriptedMongo> {
-    const mongo = new ScriptedMongo(as)
+  static async start (
+    t?: Pick<Test, 'teardown'>, { as = 'replica set', isPolled = false }: { as?: Kind, isPolled?: boolean } = {}
+  ): Promise<ScriptedMongo> {
+    const mongo = new ScriptedMongo(as, isPolled)
     await mongo.start()
     t?.teardown(async () => { await mongo.stop() })
     return mongo
   }
 
-  private constructor (private readonly kind: Kind) {}
+  /** @param isPolled without topology versions, as other servers than MongoDB: drivers ask it now and then */
+  private constructor (private readonly kind: Kind, private readonly isPolled: boolean) {}
 
   get url (): string {
     return this.urlOf('')
@@ -239,7 +242,8 @@ export class ScriptedMongo {
   async #send (socket: Socket, answer: Document, request: Request): Promise<number> {
     await this.#resumed()
     // By the version the driver notices whether an error is older than what it knows of the server.
-    const { id, bytes } = writeAnswer({ topologyVersion: this.#topologyVersion, ...answer }, request)
+    const versioned = this.isPolled ? answer : { topologyVersion: this.#topologyVersion, ...answer }
+    const { id, bytes } = writeAnswer(versioned, request)
     if (!socket.destroyed) socket.write(bytes)
     return id
   }

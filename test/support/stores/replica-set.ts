@@ -27,9 +27,9 @@ interface Member {
 
 const START_MS = 60_000
 
-/** The path of a `mongod`, or undefined if none is on the PATH. */
-export function mongodOnPath (): string | undefined {
-  return (process.env.PATH ?? '').split(delimiter).map(folder => join(folder, 'mongod')).find(path => {
+/** The path of a program, or undefined if it is not on the PATH. */
+export function programOnPath (name: string): string | undefined {
+  return (process.env.PATH ?? '').split(delimiter).map(folder => join(folder, name)).find(path => {
     try {
       accessSync(path, constants.X_OK)
       return true
