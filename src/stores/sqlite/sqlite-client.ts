@@ -48,8 +48,8 @@ export class SqliteClient implements StoreWriter {
     // It ends early enough for the outcome to be reported, even after a check that waits too.
     const lockWaitMs = Math.min(earliestDeadline - this.#clock.now() - 2 * LOCK_WAIT_MS, LOCK_WAIT_MS)
     const answer = await this.#ask({ kind: 'write', rows, lockWaitMs })
-    if (answer.kind === 'failed') return createError(answer)
-    return answer.outcomes?.map(outcome => typeof outcome === 'string' ? outcome : createError(outcome)) ?? rows.map(() => 'stored')
+    if (answer.kind === 'failed') return toCreateError(answer)
+    return answer.outcomes?.map(outcome => typeof outcome === 'string' ? outcome : toCreateError(outcome)) ?? rows.map(() => 'stored')
   }
 
   /** @throws {StoreUnusable} if the file must not be written */
@@ -115,7 +115,7 @@ function failed (error: SqliteError): FailedAnswer {
   return { kind: 'failed', ends: true, ...error.toFailure() }
 }
 
-function createError ({ message, outcomeUnknown, permanent }: Failure): CreateFailure {
+function toCreateError ({ message, outcomeUnknown, permanent }: Failure): CreateError {
   const reason = `SQLite: ${message}`
   return outcomeUnknown ? new PlantOutcomeUnknown(reason) : new PlantNotStored(reason, { permanent })
 }
