@@ -21,7 +21,7 @@ export async function backup (
   if (MONGODB_URL !== undefined) throw new ConfigurationError('MONGODB_URL is set: back up MongoDB with its own tools, such as mongodump')
   const database = databaseFile(DATA_DIR)
   // Checks that the file is one of this package's.
-  ;(await openPlantsFile(database)).close()
+  ;(await openPlantsFile(database)).database.close()
   await requireAbsence(file)
   const signal = interruption()
   await createFile(file, async partialPath => {

@@ -1,10 +1,11 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { backup } from '../../src/commands/backup.js'
 import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
-import { Program, run, startService, testFolder, token } from '../support/process/program.js'
+import { Program, program, run, startService, testFolder, token } from '../support/process/program.js'
 import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
 import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
@@ -58,9 +59,9 @@ t.test('a backup of a running service is consistent and contains every plant ack
 t.test('an interrupted backup leaves no file', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(50_000))
-  const program = new Program(['backup', join(folder, 'backup.db')], { DATA_DIR: folder }, counted)
+  const interrupted = new Program(['backup', join(folder, 'backup.db')], { DATA_DIR: folder }, counted)
   await until(() => partial(folder).length > 0)
-  const { code, stderr } = await program.end('SIGTERM')
+  const { code, stderr } = await interrupted.end('SIGTERM')
   t.equal(code, 1, stderr)
   t.match(stderr, /^plant-store: interrupted: nothing is kept$/m)
   t.notOk(existsSync(join(folder, 'backup.db')))
@@ -107,4 +108,37 @@ t.test('failures are reported in one line', async t => {
   ]
   for (const [message, file, env] of cases) await t.rejects(backup(env, { file, quiet: true }), { message })
   t.notOk(existsSync(file))
+})
+
+t.test('a database on a disk that cannot be written is exported and copied, unless its log has to be read too', withSmallDisk, async t => {
+  const folder = testFolder(t)
+  const disk = join(folder, 'disk')
+  mkdirSync(disk)
+  const remount = mountSmallDisk(t, disk, '8m')
+  const plants = join(folder, 'plants.ndjson')
+  const file = join(folder, 'backup.db')
+  writeFileSync(plants, '{"id":1,"name":"Ficus"}\n{"id":2,"name":"Fern","tag":"green"}\n')
+  t.match(await run(['import', plants], { DATA_DIR: disk }), { code: 0 })
+  remount('8m,ro')
+  const { code, stdout, stderr } = await run(['export'], { DATA_DIR: disk })
+  t.equal(code, 0, stderr)
+  t.equal(stdout, readFileSync(plants, 'utf8'))
+  t.match(await run(['backup', file], { DATA_DIR: disk }), { code: 0 })
+  t.equal(plantsInFile(file).size, 2)
+
+  remount('8m,rw')
+  // As another user who may only read.
+  chmodSync(folder, 0o755)
+  const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups', process.execPath, program, 'export']
+  t.equal(execFileSync('setpriv', asNobody, { env: { DATA_DIR: disk }, encoding: 'utf8' }), stdout)
+  const service = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: disk })
+  await service.ready()
+  await service.end('SIGKILL')
+  rmSync(join(disk, 'plants.db-shm'))
+  remount('8m,ro')
+  for (const args of [['export'], ['backup', join(folder, 'again.db')]]) {
+    const { code, stderr } = await run(args, { DATA_DIR: disk })
+    t.equal(code, 1)
+    t.match(stderr, /^plant-store: .*plants\.db cannot be read: .*: copy it, with its -wal .*DATA_DIR to that folder$/m)
+  }
 })

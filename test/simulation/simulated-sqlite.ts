@@ -93,7 +93,7 @@ class SimulatedThread extends EventEmitter {
       if (request.kind === 'write') this.#sqlite.writesInFlight--
       if (answer === undefined) return this.#end()
       this.emit('message', answer)
-      if (answer.kind !== 'done' && answer.ends) return this.#end()
+      if (answer.kind === 'failed' && answer.ends) return this.#end()
       this.#next()
     })
   }

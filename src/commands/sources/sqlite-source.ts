@@ -1,8 +1,11 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { messageOf } from '../../error-message.js'
 import type { NewPlant } from '../../plant-store.js'
-import { sqliteBinding } from '../../stores/sqlite/database.js'
+import { hasLog, isInWalMode, requireOwnLog, sqliteBinding } from '../../stores/sqlite/database.js'
+import { isNotWritable } from '../../stores/sqlite/sqlite-error.js'
 import { CopyError, unreadable, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
@@ -12,21 +15,50 @@ const BYTES_PER_ROW = 1_000
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
+/** A database file that is open for reading. */
+export interface PlantsFile {
+  database: DatabaseSyncInstance
+  /** Throws a CopyError if what was read may be wrong. */
+  requireUnchanged: () => void
+}
+
 /**
- * Opens a database file for reading, while a service can keep writing to it.
+ * Opens a database file for reading, while a service can keep writing to it. Where nothing can be written, not even the
+ * index of a log, a file without a log is read as it is.
  * @throws {CopyError} if there is no such file, or if it is not one of this package's
  */
-export async function openPlantsFile (path: string): Promise<DatabaseSyncInstance> {
+export async function openPlantsFile (path: string): Promise<PlantsFile> {
   if (!existsSync(path)) throw new CopyError(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
   const { DatabaseSync } = await sqliteBinding()
-  return reading(path, () => {
-    const database = new DatabaseSync(path, { readOnly: true })
+  const modifiedAt = (): number => statSync(path).mtimeMs
+  let openedAt: number | undefined
+
+  function connect (location: string): DatabaseSyncInstance {
+    const database = new DatabaseSync(location, { readOnly: true })
     database.exec('PRAGMA busy_timeout = 5000')
     const { encoding } = database.prepare('PRAGMA encoding').get()
     if (encoding !== 'UTF-8') throw new Error(`its text is in ${encoding}, not in UTF-8`)
     database.prepare('SELECT id, name, tag FROM plants')
     return database
+  }
+
+  const database = reading(path, () => {
+    requireOwnLog(path)
+    try {
+      return connect(path)
+    } catch (error) {
+      if (!isNotWritable(error)) throw error
+      if (hasLog(path) || !isInWalMode(path)) throw new Error(`${messageOf(error)}: copy it, with its -wal if there is one, to a folder that this user can write, and set DATA_DIR to that folder`)
+      openedAt = modifiedAt()
+      return connect(`${pathToFileURL(path)}?immutable=1`)
+    }
   })
+  return {
+    database,
+    requireUnchanged () {
+      if (openedAt !== undefined && modifiedAt() !== openedAt) throw new CopyError(`a service is writing to ${path}, which this user cannot follow: run this again`)
+    }
+  }
 }
 
 function reading<T> (path: string, read: () => T): T {
@@ -42,7 +74,7 @@ function reading<T> (path: string, read: () => T): T {
  * service could create plants faster than they are copied.
  */
 export async function sqliteSource (path: string): Promise<PlantSource> {
-  const database = await openPlantsFile(path)
+  const { database, requireUnchanged } = await openPlantsFile(path)
   // As bytes: reading text replaces invalid UTF-8, and in @photostructure/sqlite stops at a NUL.
   const select = database.prepare(`SELECT id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag,
     typeof(name) = 'text' AND typeof(tag) IN ('text', 'null') AS isText
@@ -70,6 +102,7 @@ export async function sqliteSource (path: string): Promise<PlantSource> {
       try {
         for (let next = LOWEST_ID; next <= highestId;) {
           const rows = reading(path, () => readPage(next))
+          requireUnchanged()
           yield rows.map(row => ({ where: `id ${row.id}`, plant: plantOf(row) }))
           next = (rows.at(-1)?.id ?? highestId) + 1n
           // Reading blocks the event loop, which the target, signals and the progress need too.

@@ -1,8 +1,8 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname } from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-import { openingFailureOf, SqliteFailure, unusable } from './sqlite-failure.js'
+import { openingError, SqliteError, unusable } from './sqlite-error.js'
 
 /** `PRAGMA user_version` of the files that this version writes. */
 export const FORMAT = 1
@@ -27,48 +27,45 @@ export type DatabaseClass = typeof import('@photostructure/sqlite').DatabaseSync
 
 /**
  * Opens the file, or creates it with its folders.
- * @param wasOpen whether this process had it open before: then it is not created, and its log is emptied
- * @throws {SqliteFailure} `unusable` if it must not be written: another program's, a newer version's, damaged
+ * @param wasOpen whether this process had it open before: then its log is emptied, and no table is created
+ * @throws {SqliteError} `unusable` if it must not be written: another program's, a newer version's, damaged
  */
 export function openDatabase (Database: DatabaseClass, path: string, wasOpen = false): DatabaseSyncInstance {
   let database: DatabaseSyncInstance | undefined
   try {
-    if (wasOpen && !existsSync(path)) throw missing(path)
     makeFolder(dirname(path))
     database = new Database(path)
     database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`)
     // Before anything is written, so that another program's file is not changed.
-    checkFormat(database, path, wasOpen)
+    checkFormat(database, path)
     database.exec(SETTINGS)
     // After a failed sync the log may not be on disk, and no later sync would report it.
     if (wasOpen) emptyLog(database, path)
-    database.exec(`BEGIN IMMEDIATE; ${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
+    else database.exec(`BEGIN IMMEDIATE; ${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
+    // An empty database gets a log with its table.
+    requireSameDevice(path)
     return database
   } catch (error) {
     database?.close()
-    throw error instanceof SqliteFailure ? error : openingFailureOf(error, path)
+    throw error instanceof SqliteError ? error : openingError(error, path)
   }
 }
 
-/** The failure of a transaction, or of another opening, while there is no file. */
-export function missing (path: string): SqliteFailure {
-  return new SqliteFailure(`${path} was deleted or moved away while it was open: put it back, or restart to begin with an empty one`, { permanent: true })
-}
-
-/**
- * Moves the content of the write-ahead log to the database file.
- * @throws {SqliteFailure} if another program is reading the log
- */
-export function emptyLog (database: DatabaseSyncInstance, path: string): void {
+function emptyLog (database: DatabaseSyncInstance, path: string): void {
   const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
-  if (busy !== 0) throw new SqliteFailure(`another program is reading the log of ${path}, which must be emptied: stop that program`)
+  if (busy !== 0) throw new SqliteError(`another program is reading the log of ${path}, which must be emptied: stop that program`)
 }
 
-/**
- * Accepts an empty file, or one with this package's table, even without its format (as after `.dump` and a restore).
- * @param wasOpen whether the file must have the table
- */
-function checkFormat (database: DatabaseSyncInstance, path: string, wasOpen: boolean): void {
+/** In a container, a file may be mounted into a folder that is not kept. */
+function requireSameDevice (path: string): void {
+  const [device, ofLog] = [path, logOf(path)].map(path => statSync(path, { throwIfNoEntry: false })?.dev)
+  // There is no log on a file system that does not support one.
+  if (device === undefined || ofLog === undefined || device === ofLog) return
+  throw unusable(`${path} is mounted without its folder, so that its log would be lost: mount the folder`)
+}
+
+/** Accepts an empty file, or one with the table, even without its format (as after `.dump` and a restore). */
+function checkFormat (database: DatabaseSyncInstance, path: string): void {
   const { format, encoding, tables, columns } = database.prepare(`SELECT
     (SELECT user_version FROM pragma_user_version) AS format,
     (SELECT encoding FROM pragma_encoding) AS encoding,
@@ -78,13 +75,57 @@ function checkFormat (database: DatabaseSyncInstance, path: string, wasOpen: boo
   if (format > FORMAT) {
     throw unusable(`${path} has format ${format}, made by a newer plant-store; this one reads format ${FORMAT}: use the newer version`)
   }
-  if (tables === 0 && wasOpen) {
-    throw unusable(`${path} was replaced by an empty file: put the database back, or restart to begin with an empty one`)
-  }
   // A text with a NUL is written as UTF-8 bytes.
   if (tables > 0 && (columns !== 'id INTEGER 1, name TEXT 0, tag TEXT 0' || encoding !== 'UTF-8')) {
     throw unusable(`${path} is an SQLite database of another program: choose another folder`)
   }
+}
+
+/** Identifies a file while it is open; undefined if there is none, or if it cannot be reached. */
+export function identityOf (path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return undefined
+  }
+}
+
+/** The path of the write-ahead log, which lies beside the file itself if the path is a symbolic link. */
+function logOf (path: string): string {
+  return `${existsSync(path) ? realpathSync(path) : path}-wal`
+}
+
+export function hasLog (path: string): boolean {
+  const log = logOf(path)
+  return existsSync(log) && statSync(log).size > 0
+}
+
+/** Open files by identity: closing one would release the locks of every SQLite connection of this process to it. */
+const openFiles = new Map<string | undefined, number>()
+
+/** Whether the header says that there may be a log. A backup has none, nor has an empty file. */
+export function isInWalMode (path: string): boolean {
+  const identity = identityOf(path)
+  const version = Buffer.alloc(1)
+  try {
+    const file = openFiles.get(identity) ?? openSync(path, 'r')
+    openFiles.set(identity, file)
+    // https://sqlite.org/fileformat.html#file_format_version_numbers
+    readSync(file, version, 0, 1, 18)
+  } catch {
+    // If there is a file, its opening will report why it cannot be read.
+    return identity !== undefined
+  }
+  return version[0] === 2
+}
+
+/** @throws {SqliteError} if SQLite would apply the log of another database to the file */
+export function requireOwnLog (path: string): void {
+  // In this order, since another process may be creating both.
+  if (!hasLog(path) || isInWalMode(path)) return
+  const log = logOf(path)
+  throw unusable(`${log} is the log of another database than ${path}, as after a backup was copied over it: move ${log} and its -shm away, or put back the database that they belong to`)
 }
 
 /** Creates a folder with its parents, and syncs their entries to disk. */
@@ -105,10 +146,6 @@ export async function sqliteBinding (): Promise<typeof import('@photostructure/s
   // Node 22 warns that it is experimental, although since 22.13 it is the same as in Node 24.
   const { emitWarning } = process
   process.emitWarning = () => {}
-  try {
-    return await import('node:sqlite' as '@photostructure/sqlite')
-  } finally {
-    process.emitWarning = emitWarning
-  }
+  return import('node:sqlite' as '@photostructure/sqlite').finally(() => { process.emitWarning = emitWarning })
 }
 /* c8 ignore stop */

@@ -1,102 +1,135 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import type { CreateOutcome } from '../../plant-store.js'
-import { emptyLog, FORMAT, LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
-import { identityOf, OpenFiles } from './open-files.js'
-import { BUSY, CONSTRAINT, failureOf, resultCode } from './sqlite-failure.js'
+import { FORMAT, identityOf, LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
+import { BUSY, CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError } from './sqlite-error.js'
 
 /** Milliseconds for which SQLite itself waits for a lock, between the attempts of `#takeLock`. */
 const BUSY_TIMEOUT_MS = 3
+const INSERT = 'INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))'
 
 /** A plant as a row; `tag` is null if it has none. */
 export type Row = readonly [id: bigint, name: string, tag: string | null]
+export type RowResult = CreateOutcome | SqliteError
 
 /** The plants in an SQLite database. Every call blocks the thread. */
 export class PlantsTable {
+  readonly #path: string
+  readonly #file: string | undefined
   readonly #database: DatabaseSyncInstance
-  readonly #files: OpenFiles
-  readonly #begin: StatementSyncInstance
-  readonly #commit: StatementSyncInstance
   readonly #findTrigger: StatementSyncInstance
+  readonly #find: StatementSyncInstance
   readonly #insertNew: StatementSyncInstance
   readonly #insert: StatementSyncInstance
-  readonly #find: StatementSyncInstance
+  /** Why this connection writes nothing more. */
+  #fault: SqliteError | undefined
 
   /**
    * Opens the file, or creates it with its folders.
-   * @param wasOpen whether this process had the file open before: then it is not created
-   * @throws {SqliteFailure} if it cannot be opened
+   * @param openedFile the identity of the file that this process had open before: no other one is opened
+   * @throws {SqliteError} if it cannot be opened
    */
-  constructor (Database: DatabaseClass, private readonly path: string, wasOpen = false) {
-    const found = identityOf(path)
-    const database = openDatabase(Database, path, wasOpen)
+  constructor (Database: DatabaseClass, path: string, openedFile?: string) {
+    this.#path = path
+    // Before it is opened, so that its replacement since is noticed.
+    const file = identityOf(path)
+    if (openedFile !== undefined && openedFile !== file) throw displaced(path)
+    const database = openDatabase(Database, path, openedFile !== undefined)
     this.#database = database
-    this.#files = new OpenFiles(path, found)
+    this.#file = file ?? identityOf(path)
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-    this.#begin = database.prepare('BEGIN IMMEDIATE')
-    this.#commit = database.prepare('COMMIT')
     this.#findTrigger = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'trigger'")
-    const values = 'INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))'
-    // A table that another tool created may have a conflict clause of its own, such as REPLACE.
-    this.#insertNew = database.prepare(`INSERT OR ABORT ${values}`)
-    this.#insert = database.prepare(`INSERT ${values} ON CONFLICT(id) DO NOTHING`)
-    // `run` also returns the id inserted last, and since Node 26.8 throws if that is not exact as a number.
-    this.#insert.setReadBigInts(true)
     // Compared in SQL, which does not stop at a NUL as reading the text back does; and not by the columns' collation,
     // which may ignore case in a table that another tool created.
-    this.#find = database.prepare('SELECT 1 FROM plants WHERE id = ? AND name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY')
+    this.#find = database.prepare('SELECT name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY AS same FROM plants WHERE id = ?')
+    // A table that another tool created may have a conflict clause of its own, such as REPLACE. With triggers, this one
+    // would replace those of their statements.
+    this.#insertNew = database.prepare(`INSERT OR ABORT ${INSERT}`)
+    this.#insert = database.prepare(`INSERT ${INSERT}`)
+    // `run` also returns the id inserted last, and since Node 26.8 throws if that is not exact as a number.
+    this.#insert.setReadBigInts(true)
   }
 
   /**
-   * Stores all plants in one transaction, durably, in the file that is at the path.
+   * Stores rows durably, in the file that is at the path: in one transaction, or if a row fails it, as a trigger does
+   * by `RAISE(ROLLBACK)`, in one for each half, and so on.
    * @param lockWaitMs how long to wait for another program's lock
-   * @throws {SqliteFailure} if none of them is stored, or if that is unknown
+   * @throws {SqliteError} if none of them is stored, or if that is unknown
    */
-  write (rows: readonly Row[], lockWaitMs = LOCK_WAIT_MS): CreateOutcome[] {
-    return this.#transaction(lockWaitMs, () => {
-      // A trigger that another tool created may ignore an insert, which only the number of changes reveals.
-      let isQuick = this.#findTrigger.get() === undefined
-      return rows.map(([id, name, tag]) => {
-        const values = [id, bindable(name), tag === null ? null : bindable(tag)] as const
-        isQuick &&= this.#insertQuickly(values)
-        if (isQuick || this.#insert.run(...values).changes > 0) return 'stored'
-        return this.#find.get(...values) === undefined ? 'taken' : 'same'
+  write (rows: readonly Row[], lockWaitMs = LOCK_WAIT_MS): RowResult[] {
+    try {
+      return this.#transaction(lockWaitMs, () => {
+        const hasTriggers = this.#findTrigger.get() !== undefined
+        return rows.map(row => this.#create(row, hasTriggers))
       })
-    })
+    } catch (error) {
+      if (!(error as SqliteError).ofRow) throw error
+      if (rows.length === 1) return [error as SqliteError]
+      const half = rows.length >> 1
+      return [rows.slice(0, half), rows.slice(half)].flatMap(rows => {
+        try {
+          return this.write(rows, lockWaitMs)
+        } catch (error) {
+          // The other half may be stored.
+          return rows.map(() => error as SqliteError)
+        }
+      })
+    }
   }
 
-  /**
-   * Inserts a plant, unless its id exists. `run` would make an object with the number of changes: on Node 20, it takes
-   * 1.8 µs, and this 1.2.
-   */
-  #insertQuickly (values: readonly unknown[]): boolean {
+  #create (row: Row, hasTriggers: boolean): RowResult {
     try {
-      this.#insertNew.get(...values)
-      return true
+      if (hasTriggers) return this.#existing(row) ?? this.#insertAmongTriggers(row)
+      // `run` would make an object with the number of changes: on Node 20, it takes 1.8 µs, and this 1.2.
+      this.#insertNew.get(row[0], bindable(row[1]), bindable(row[2]))
+      return 'stored'
     } catch (error) {
-      if (resultCode(error) !== CONSTRAINT) throw error
-      return false
+      const refusal = refusalOf(error)
+      return (resultCode(error) === CONSTRAINT && this.#existing(row)) || refusal
+    }
+  }
+
+  #existing ([id, name, tag]: Row): CreateOutcome | undefined {
+    const row = this.#find.get(bindable(name), bindable(tag), id) as { same: number | null } | undefined
+    return row && (row.same === 1 ? 'same' : 'taken')
+  }
+
+  #insertAmongTriggers ([id, name, tag]: Row): RowResult {
+    this.#database.exec('SAVEPOINT plant')
+    try {
+      const { changes } = this.#insert.run(id, bindable(name), bindable(tag))
+      this.#database.exec('RELEASE plant')
+      return changes > 0 ? 'stored' : new SqliteError('the table refuses the plant: a trigger ignores it', { permanent: true })
+    } catch (error) {
+      const refusal = refusalOf(error)
+      try {
+        // After `RAISE(FAIL)`, the row itself may be there.
+        this.#database.exec('ROLLBACK TO plant; RELEASE plant')
+      } catch {
+        // The trigger has ended the transaction.
+        throw new SqliteError(refusal.message, { permanent: true, ofRow: true })
+      }
+      return refusal
     }
   }
 
   /**
    * Checks that plants can be written now.
    * @param thoroughly whether to commit a page, as a write would
-   * @throws {SqliteFailure} if they cannot
+   * @throws {SqliteError} if they cannot
    */
   check (thoroughly: boolean): void {
     this.#transaction(LOCK_WAIT_MS, () => {
+      // Reads the schema again if it has changed.
+      this.#findTrigger.get()
+      // Fails if the table was dropped, or if a trigger needs a table that does not exist.
+      this.#database.exec(`EXPLAIN INSERT ${INSERT}`)
       if (thoroughly) this.#database.exec(`PRAGMA user_version = ${FORMAT}`)
     })
   }
 
-  /** @throws {Error} if a file was replaced, and another program is reading the log: then the files stay open */
   close (): void {
-    if (this.#files.displacement() !== undefined) {
-      // The log is not that of the file now at the path.
-      this.#database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`)
-      emptyLog(this.#database, this.path)
-      this.#files.deleteLog()
-    }
+    // SQLite leaves the log of a moved file where it is, beside the file that is now at the path.
+    if (this.#isDisplaced()) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     this.#database.close()
   }
 
@@ -104,12 +137,13 @@ export class PlantsTable {
     let inCommit = false
     try {
       this.#takeLock(performance.now() + lockWaitMs)
-      this.#requireFiles()
+      if (this.#isDisplaced()) this.#fault = displaced(this.#path)
+      if (this.#fault !== undefined) throw this.#fault
       const result = work()
       inCommit = true
-      this.#commit.get()
-      // If the file was replaced meanwhile, the plants are in the old one.
-      this.#requireFiles(true)
+      this.#database.exec('COMMIT')
+      // Otherwise the plants are in the old file.
+      if (this.#isDisplaced()) throw displaced(this.#path, true)
       return result
     } catch (error) {
       try {
@@ -117,13 +151,15 @@ export class PlantsTable {
       } catch {
         // There is no transaction, or the connection is broken; the original error is reported.
       }
-      throw failureOf(error, inCommit)
+      const failure = transactionError(error, inCommit)
+      if (failure.reopen) this.#fault = new SqliteError(failure.message, { reopen: true })
+      throw failure
     }
   }
 
-  #requireFiles (outcomeUnknown = false): void {
-    const displacement = this.#files.displacement(outcomeUnknown)
-    if (displacement !== undefined) throw Object.assign(displacement, { outcomeUnknown })
+  /** SQLite keeps writing to a file that was deleted or replaced: only its path reveals it. */
+  #isDisplaced (): boolean {
+    return identityOf(this.#path) !== this.#file
   }
 
   /**
@@ -133,8 +169,7 @@ export class PlantsTable {
   #takeLock (until: number): void {
     for (;;) {
       try {
-        this.#begin.get()
-        return
+        return this.#database.exec('BEGIN IMMEDIATE')
       } catch (error) {
         if (resultCode(error) !== BUSY || performance.now() >= until) throw error
       }
@@ -142,7 +177,11 @@ export class PlantsTable {
   }
 }
 
+function displaced (path: string, outcomeUnknown = false): SqliteError {
+  return new SqliteError(`${path} was deleted, moved or replaced while it was open: put the right file there, and restart`, { permanent: true, outcomeUnknown })
+}
+
 /** The value to bind for a text: `@photostructure/sqlite` cuts off strings at a NUL, but not bytes. */
-function bindable (text: string): string | Uint8Array {
-  return text.includes('\0') ? Buffer.from(text) : text
+function bindable (text: string | null): string | Uint8Array | null {
+  return text?.includes('\0') ? Buffer.from(text) : text
 }

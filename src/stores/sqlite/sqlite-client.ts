@@ -2,9 +2,10 @@ import { systemClock, type Clock } from '../../clock.js'
 import { messageOf } from '../../error-message.js'
 import type { CreateError, StoreWriter, WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../../plant-store.js'
-import { LOCK_WAIT_MS } from './database.js'
+import { identityOf, LOCK_WAIT_MS } from './database.js'
 import { startDatabaseThread, type DatabaseThread } from './database-thread.js'
 import type { Row } from './plants-table.js'
+import { SqliteError, unusable, type Failure } from './sqlite-error.js'
 import type { SqliteAnswer, SqliteRequest } from './sqlite-worker.js'
 
 type FailedAnswer = Extract<SqliteAnswer, { kind: 'failed' }>
@@ -13,21 +14,21 @@ type FailedAnswer = Extract<SqliteAnswer, { kind: 'failed' }>
 export class SqliteClient implements StoreWriter {
   /** One connection writes at a time; the plants that arrive during a transaction go into the next one. */
   readonly maxInFlight = 1
+  readonly #path: string
   readonly #clock: Clock
-  readonly #startThread: (wasOpen: boolean) => DatabaseThread
+  readonly #startThread: typeof startDatabaseThread
   #thread: DatabaseThread | undefined
   /** A resolver for each outstanding request: the thread answers in order. */
   readonly #pending: ((answer: SqliteAnswer) => void)[] = []
-  #wasOpen = false
-  /** The last answer of a thread that is about to exit. */
-  #lastAnswer: FailedAnswer | undefined
+  /** The identity of the file, once a thread has had it open. */
+  #openedFile: string | undefined
+  /** Whether a thread has ever answered. */
+  #wasLoaded = false
   #exit: Promise<void> | undefined
   #closed = false
 
-  /** @param startThread is told whether an earlier thread has had the file open */
-  constructor (
-    path: string, clock = systemClock, startThread = (wasOpen: boolean) => startDatabaseThread(path, wasOpen)
-  ) {
+  constructor (path: string, clock: Clock = systemClock, startThread = startDatabaseThread) {
+    this.#path = path
     this.#clock = clock
     this.#startThread = startThread
   }
@@ -47,9 +48,8 @@ export class SqliteClient implements StoreWriter {
     // It ends early enough for the outcome to be reported, even after a check that waits too.
     const lockWaitMs = Math.min(earliestDeadline - this.#clock.now() - 2 * LOCK_WAIT_MS, LOCK_WAIT_MS)
     const answer = await this.#ask({ kind: 'write', rows, lockWaitMs })
-    if (answer.kind === 'done') return answer.outcomes ?? plants.map(() => 'stored')
-    const reason = `SQLite: ${answer.message}`
-    return answer.outcomeUnknown ? new PlantOutcomeUnknown(reason) : new PlantNotStored(reason, answer)
+    if (answer.kind === 'failed') return toCreateError(answer)
+    return answer.outcomes?.map(outcome => typeof outcome === 'string' ? outcome : toCreateError(outcome)) ?? rows.map(() => 'stored')
   }
 
   /** @throws {StoreUnusable} if the file must not be written */
@@ -66,33 +66,40 @@ export class SqliteClient implements StoreWriter {
 
   /** Sends a request after those sent before; resolves with its answer, even if the thread dies. */
   async #ask (request: SqliteRequest): Promise<SqliteAnswer> {
-    while (this.#lastAnswer !== undefined) await this.#exit
-    if (this.#closed) return failed('the store is closed')
+    // A thread that ends closes its files first.
+    if (this.#thread === undefined && this.#exit !== undefined) await this.#exit
+    if (this.#closed) return failed(new SqliteError('the store is closed'))
     try {
       this.#thread ??= this.#start()
     } catch (error) {
-      return failed(`no thread for the database could be started: ${messageOf(error)}`)
+      if (error instanceof SqliteError) return failed(error)
+      // In a bundle in CommonJS, the address of the thread's code is not valid.
+      return failed(error instanceof TypeError ? notLoadable(error) : new SqliteError(`no thread for the database could be started: ${messageOf(error)}`))
     }
     this.#thread.postMessage(request)
     return await new Promise(resolve => { this.#pending.push(resolve) })
   }
 
   #start (): DatabaseThread {
-    const thread = this.#startThread(this.#wasOpen)
-    let message = 'the database thread exited'
+    const thread = this.#startThread(this.#path, this.#openedFile)
+    // It is unknown what a thread was doing when it died.
+    let fault = failed(new SqliteError('the database thread exited', { outcomeUnknown: true }))
     thread.on('message', (answer: SqliteAnswer) => {
-      if (answer.kind === 'done') this.#wasOpen = true
-      else if (answer.ends) this.#lastAnswer = answer
+      this.#wasLoaded = true
+      if (answer.kind === 'done') this.#openedFile ??= identityOf(this.#path)
+      else if (answer.ends) {
+        this.#thread = undefined
+        fault = { ...answer, outcomeUnknown: false }
+      }
       this.#pending.shift()?.(answer)
     })
-    thread.on('error', (error: Error) => { message += `: ${error.message}` })
+    thread.on('error', (error: Error) => {
+      fault = this.#wasLoaded ? { ...fault, message: `${fault.message}: ${error.message}` } : failed(notLoadable(error))
+    })
     this.#exit = new Promise(resolve => {
       thread.on('exit', () => {
-        // It is unknown what a thread was doing when it died. One that announced its exit did nothing more.
-        const answer = { ...this.#lastAnswer ?? failed(message), outcomeUnknown: this.#lastAnswer === undefined }
         this.#thread = undefined
-        this.#lastAnswer = undefined
-        for (const resolveRequest of this.#pending.splice(0)) resolveRequest(answer)
+        for (const resolveRequest of this.#pending.splice(0)) resolveRequest(fault)
         resolve()
       })
     })
@@ -100,6 +107,15 @@ export class SqliteClient implements StoreWriter {
   }
 }
 
-function failed (message: string): FailedAnswer {
-  return { kind: 'failed', message, outcomeUnknown: false, permanent: false, unusable: false, ends: true }
+function notLoadable (error: Error): SqliteError {
+  return unusable(`the code of the database thread cannot be loaded (${error.message}): if the app is bundled, mark plant-store as external`)
+}
+
+function failed (error: SqliteError): FailedAnswer {
+  return { kind: 'failed', ends: true, ...error.toFailure() }
+}
+
+function toCreateError ({ message, outcomeUnknown, permanent }: Failure): CreateError {
+  const reason = `SQLite: ${message}`
+  return outcomeUnknown ? new PlantOutcomeUnknown(reason) : new PlantNotStored(reason, { permanent })
 }

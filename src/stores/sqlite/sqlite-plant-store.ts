@@ -4,7 +4,7 @@ import type { PlantStore } from '../../plant-store.js'
 import { SqliteClient } from './sqlite-client.js'
 
 export interface SqlitePlantStoreOptions {
-  /** The database file. If there is none, it is created, with its folders. */
+  /** The path of the database file, not a URI. If there is none, it is created, with its folders. */
   path: string
 }
 
@@ -12,9 +12,11 @@ export interface SqlitePlantStoreOptions {
  * Stores plants in an SQLite database: table `plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)`, in WAL
  * mode, each transaction synced to disk (`synchronous=FULL`, https://sqlite.org/pragma.html#pragma_synchronous) before
  * any of its plants is acknowledged. The database lives in a worker thread, so that no commit blocks the event loop.
- * @throws {TypeError} if there is no path
+ * @throws {TypeError} if there is no path of a file
  */
 export function sqlitePlantStore ({ path }: SqlitePlantStoreOptions): PlantStore {
-  if (typeof path !== 'string' || path === '') throw new TypeError('sqlitePlantStore: the option path must be the path of the database file')
+  if (typeof path !== 'string' || /^($|:memory:$|file:)/.test(path)) {
+    throw new TypeError('sqlitePlantStore: the option path must be the path of the database file; for plants in memory, use memoryPlantStore()')
+  }
   return new BatchedPlantStore(new SqliteClient(resolve(path)))
 }

@@ -1,10 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { messageOf } from '../../error-message.js'
 import type { CreateOutcome } from '../../plant-store.js'
 import { sqliteBinding } from './database.js'
 import { runTask, type ThreadData } from './database-thread.js'
 import { PlantsTable, type Row } from './plants-table.js'
-import { failureOf } from './sqlite-failure.js'
+import { transactionError, type Failure } from './sqlite-error.js'
 
 /** A request to the database thread; all but `close` get one answer, in order. */
 export type SqliteRequest =
@@ -13,49 +12,40 @@ export type SqliteRequest =
   | { kind: 'close' }
 
 /**
- * `outcomes` is null if all plants are `stored`. A thread that `ends` reads no more requests and exits: only its exit
+ * `outcomes` is null if all rows are `stored`. A thread that `ends` reads no more requests and exits: only its exit
  * closes all files, since `@photostructure/sqlite` keeps statements, and with them the connection, until then.
  */
 export type SqliteAnswer =
-  | { kind: 'done', outcomes: readonly CreateOutcome[] | null }
-  | { kind: 'failed', message: string, outcomeUnknown: boolean, permanent: boolean, unusable: boolean, ends: boolean }
+  | { kind: 'done', outcomes: readonly (CreateOutcome | Failure)[] | null }
+  | { kind: 'failed', ends: boolean } & Failure
 
 /** Milliseconds between two attempts to open a file that cannot be opened. */
 const REOPEN_PAUSE_MS = 100
 
-const { path, wasOpen, guard }: ThreadData = workerData
+const { path, openedFile, guard }: ThreadData = workerData
 const { DatabaseSync } = await sqliteBinding()
+const port = parentPort
 let table: PlantsTable | undefined
+let hasEnded = false
 
 function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnswer {
   try {
-    table ??= new PlantsTable(DatabaseSync, path, wasOpen)
-    if (request.kind === 'check') {
-      table.check(request.thoroughly)
-      return { kind: 'done', outcomes: null }
+    table ??= new PlantsTable(DatabaseSync, path, openedFile)
+    if (request.kind === 'write') {
+      const results = table.write(request.rows, request.lockWaitMs)
+      if (results.every(result => result === 'stored')) return { kind: 'done', outcomes: null }
+      return { kind: 'done', outcomes: results.map(result => typeof result === 'string' ? result : result.toFailure()) }
     }
-    const outcomes = table.write(request.rows, request.lockWaitMs)
-    return { kind: 'done', outcomes: outcomes.every(outcome => outcome === 'stored') ? null : outcomes }
+    table.check(request.thoroughly)
+    return { kind: 'done', outcomes: null }
   } catch (error) {
-    return answerTo(error)
-  }
-}
-
-function answerTo (error: unknown): SqliteAnswer {
-  const { message, outcomeUnknown, permanent, unusable, reopen } = failureOf(error)
-  const failed = { kind: 'failed', message, outcomeUnknown, permanent, unusable } as const
-  const ends = reopen || table === undefined
-  try {
+    const failure = transactionError(error)
+    const ends = failure.reopen || table === undefined
     if (ends) table?.close()
-    return { ...failed, ends }
-  } catch (error) {
-    // The files stay open: another program is reading their log.
-    return { ...failed, message: messageOf(error), ends: false }
+    return { kind: 'failed', ends, ...failure.toFailure() }
   }
 }
 
-const port = parentPort
-let hasEnded = false
 port?.on('message', (request: SqliteRequest) => runTask(guard, () => {
   // Closing a port does not drop the messages that it has received.
   if (hasEnded) return

@@ -1,16 +1,21 @@
 import { EventEmitter } from 'node:events'
+import { cpSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/plant-store.js'
+import { identityOf } from '../../../src/stores/sqlite/database.js'
 import type { DatabaseThread } from '../../../src/stores/sqlite/database-thread.js'
 import { SqliteClient } from '../../../src/stores/sqlite/sqlite-client.js'
 import type { SqliteAnswer, SqliteRequest } from '../../../src/stores/sqlite/sqlite-worker.js'
+import { compiledPackage } from '../../support/process/program.js'
 import { VirtualClock } from '../../support/virtual-clock.js'
 
 const DONE: SqliteAnswer = { kind: 'done', outcomes: null }
 const UNUSABLE: SqliteAnswer = { kind: 'failed', message: 'not ours', outcomeUnknown: false, permanent: true, unusable: true, ends: true }
 
 /** The answer of a thread that exits because of a fault. */
-function fault (options: { outcomeUnknown?: boolean, ends?: boolean } = {}): SqliteAnswer {
+function fault (options: { outcomeUnknown?: boolean } = {}): SqliteAnswer {
   return { kind: 'failed', message: 'a fault', outcomeUnknown: false, permanent: false, unusable: false, ends: true, ...options }
 }
 
@@ -18,7 +23,7 @@ function fault (options: { outcomeUnknown?: boolean, ends?: boolean } = {}): Sql
 class ScriptedThread extends EventEmitter implements DatabaseThread {
   readonly requests: SqliteRequest[] = []
 
-  constructor (readonly wasOpen: boolean) {
+  constructor (readonly openedFile: string | undefined) {
     super()
   }
 
@@ -35,11 +40,11 @@ class ScriptedThread extends EventEmitter implements DatabaseThread {
   }
 }
 
-function scriptedClient () {
+function scriptedClient (path = 'plants.db') {
   const clock = new VirtualClock()
   const threads: ScriptedThread[] = []
-  const client = new SqliteClient('plants.db', clock, wasOpen => {
-    const thread = new ScriptedThread(wasOpen)
+  const client = new SqliteClient(path, clock, (_path, openedFile) => {
+    const thread = new ScriptedThread(openedFile)
     threads.push(thread)
     return thread
   })
@@ -100,26 +105,36 @@ t.test('a write that is queued after a failure that ends the thread is not store
   t.match(await Promise.all(writes), [{ name: PlantOutcomeUnknown.name }, { name: PlantNotStored.name, message: 'SQLite: a fault', permanent: false }])
 })
 
-t.test('a failure that does not end the thread affects one write only', async t => {
-  const scripted = scriptedClient()
-  const writes = [scripted.write(), scripted.write()]
-  scripted.thread.answer(fault({ ends: false }))
-  scripted.thread.answer(DONE)
-  t.match(await Promise.all(writes), [{ name: PlantNotStored.name, message: 'SQLite: a fault' }, ['stored']])
-  t.equal(scripted.threads.length, 1)
-})
-
 t.test('if a thread dies, the outcome of its writes is unknown, and another is started', async t => {
   const scripted = scriptedClient()
-  const writes = [scripted.write(), scripted.write()]
+  const writes = [scripted.write(), scripted.write(), scripted.write()]
+  scripted.thread.answer(DONE)
   scripted.thread.emit('error', new Error('out of memory'))
   scripted.thread.exit()
   const open = { name: PlantOutcomeUnknown.name, message: 'SQLite: the database thread exited: out of memory' }
-  t.match(await Promise.all(writes), [open, open])
+  t.match(await Promise.all(writes), [['stored'], open, open])
   const next = scripted.write()
+  await scripted.clock.turns()
   t.equal(scripted.threads.length, 2)
   scripted.thread.answer(DONE)
   t.strictSame(await next, ['stored'])
+})
+
+t.test('a thread whose code cannot be loaded, as in a bundle, makes the store unusable at once', async t => {
+  const message = /^SQLite: the code of the database thread cannot be loaded \(.*\): if the app is bundled, mark plant-store as external$/
+  const scripted = scriptedClient()
+  const opened = scripted.client.open()
+  scripted.thread.emit('error', new Error('Cannot find module'))
+  scripted.thread.exit()
+  await t.rejects(opened, { name: StoreUnusable.name, message })
+  const inCommonJs = new SqliteClient('plants.db', new VirtualClock(), () => { throw new TypeError('Invalid URL') })
+  await t.rejects(inCommonJs.open(), { name: StoreUnusable.name, message })
+  t.match(await inCommonJs.write([{ id: 1n, name: 'Ficus' }], Infinity, Infinity), { name: PlantNotStored.name, permanent: true, message })
+
+  const bundle = t.testdir({ node_modules: t.fixture('symlink', resolve('node_modules')), 'package.json': '{"type":"module"}' })
+  cpSync(join(compiledPackage, 'src'), join(bundle, 'src'), { recursive: true, filter: path => !path.endsWith('sqlite-worker.js') })
+  const { sqlitePlantStore } = await import(pathToFileURL(join(bundle, 'src/stores/sqlite/sqlite-plant-store.js')).href)
+  await t.rejects(sqlitePlantStore({ path: join(bundle, 'plants.db') }).open(), { name: StoreUnusable.name, message })
 })
 
 t.test('if no thread can be started, nothing is stored, and the next request tries again', async t => {
@@ -135,8 +150,9 @@ t.test('if no thread can be started, nothing is stored, and the next request tri
   }
 })
 
-t.test('a thread knows whether an earlier one had the file open: only the first may create it', async t => {
-  const scripted = scriptedClient()
+t.test('a thread is told which file an earlier one had open', async t => {
+  const path = join(t.testdir({ 'plants.db': '' }), 'plants.db')
+  const scripted = scriptedClient(path)
   for (const answer of [undefined, DONE, fault()]) {
     const write = scripted.write()
     await scripted.clock.turns()
@@ -144,7 +160,7 @@ t.test('a thread knows whether an earlier one had the file open: only the first 
     scripted.thread.exit()
     await write
   }
-  t.strictSame(scripted.threads.map(({ wasOpen }) => wasOpen), [false, false, true])
+  t.strictSame(scripted.threads.map(({ openedFile }) => openedFile), [undefined, undefined, identityOf(path)])
 })
 
 t.test('close lets the thread complete earlier requests, and waits for its exit', async t => {

@@ -19,6 +19,12 @@ export function mountSmallDisk (t: Test, folder: string, size: string): (size: s
   return size => asRoot('mount', '-o', `remount,size=${size}`, folder)
 }
 
+/** Mounts a file over an empty one until the end of the test, as a container does with a volume. */
+export function mountFile (t: Test, file: string, over: string): void {
+  asRoot('mount', '--bind', file, over)
+  t.teardown(() => asRoot('umount', '-l', over))
+}
+
 function asRoot (program: string, ...args: string[]): void {
   const command = process.getuid?.() === 0 ? [] : ['sudo', '-n']
   const [first = '', ...rest] = [...command, program, ...args]

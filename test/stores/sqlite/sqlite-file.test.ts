@@ -1,8 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { StoreUnusable, type NewPlant, type PlantStore } from '../../../src/plant-store.js'
+import { openPlantsFile } from '../../../src/commands/sources/sqlite-source.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
+import { testFolder } from '../../support/process/program.js'
+import { mountFile, mountSmallDisk, withSmallDisk } from '../../support/process/small-disk.js'
 import { execute, openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
 
 const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
@@ -57,17 +62,14 @@ t.test('an existing plant is unchanged, and the others are stored, even if the t
   }
 })
 
-t.test('a plant that a trigger ignores is not reported as stored; a trigger that changes other rows affects no outcome', async t => {
+t.test('a trigger that changes other rows affects no outcome, and those of its own statements keep their conflict clauses', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = await openStore(t, path)
   t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus' }]), ['stored'])
-  execute(path, `CREATE TABLE log(id);
-    CREATE TRIGGER logged AFTER INSERT ON plants BEGIN INSERT INTO log VALUES (new.id); END;
-    CREATE TRIGGER ignored BEFORE INSERT ON plants WHEN new.name = 'Moss' BEGIN INSERT INTO log VALUES (new.id); SELECT RAISE(IGNORE); END`)
-  const plants = [{ id: 2n, name: 'Fern' }, { id: 3n, name: 'Moss' }, { id: 1n, name: 'Ficus' }, { id: 4n, name: 'Fern' }]
+  execute(path, `CREATE TABLE names(name PRIMARY KEY); INSERT INTO names VALUES ('Fern');
+    CREATE TRIGGER named AFTER INSERT ON plants BEGIN INSERT OR IGNORE INTO names VALUES (new.name); END`)
+  const plants = [{ id: 2n, name: 'Fern' }, { id: 1n, name: 'Moss' }, { id: 1n, name: 'Ficus' }, { id: 4n, name: 'Fern' }]
   t.strictSame(await outcomes(store, plants), ['stored', 'taken', 'same', 'stored'])
-  t.strictSame(await outcomes(store, [{ id: 5n, name: 'Moss' }]), ['taken'])
-  t.strictSame([...plantsInFile(path).keys()], [1n, 2n, 4n])
 })
 
 t.test('plants that differ in case or trailing spaces are different, even if the columns\' collation ignores that', async t => {
@@ -124,7 +126,94 @@ t.test('a path at which no file can exist is unusable, and so is a missing one',
   for (const path of [join(folder, 'file', 'plants.db'), join(folder, 'folder.db')]) {
     await t.rejects(storeAt(t, path).open(), { name: StoreUnusable.name, message: `SQLite: ${path} cannot be written` })
   }
-  for (const path of [undefined, '', 12, null]) {
-    t.throws(() => sqlitePlantStore({ path: path as string }), new TypeError('sqlitePlantStore: the option path must be the path of the database file'))
+  for (const path of [undefined, '', 12, null, ':memory:', 'file:plants.db']) {
+    t.throws(() => sqlitePlantStore({ path: path as string }), { name: 'TypeError', message: /option path .* memoryPlantStore\(\)$/ })
   }
+})
+
+/** Kills a process that has stored plants, so that the log stays beside the file. */
+async function killedBeside (path: string, ids: number): Promise<void> {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', `
+    const { DatabaseSync, execute } = await import(${JSON.stringify(new URL('../../support/stores/sqlite-file.js', import.meta.url))})
+    const database = new DatabaseSync(${JSON.stringify(path)})
+    database.exec(\`PRAGMA journal_mode = WAL; ${TABLE.replace('TABLE', 'TABLE IF NOT EXISTS')}; PRAGMA user_version = 1;
+      WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT ${ids}) INSERT OR IGNORE INTO plants SELECT id, 'Ficus', NULL FROM n\`)
+    process.kill(process.pid, 'SIGKILL')`], { stdio: 'inherit' })
+  await once(child, 'exit')
+}
+
+t.test('a backup that was copied over the file beside the log of the old one is not opened, and not changed', async t => {
+  const folder = t.testdir({ 'link.db': t.fixture('symlink', 'plants.db') })
+  const path = join(folder, 'plants.db')
+  await killedBeside(path, 3_000)
+  execute(join(folder, 'backup.db'), `${TABLE}; INSERT INTO plants VALUES (7, 'Fern', NULL); PRAGMA user_version = 1`)
+  const message = /^(SQLite: |.* cannot be read: )(\S+plants\.db-wal) is the log of another database than .*: move \2 and its -shm away/
+  for (const content of [readFileSync(join(folder, 'backup.db')), Buffer.alloc(0)]) {
+    writeFileSync(path, content)
+    for (const at of [path, join(folder, 'link.db')]) {
+      const store = storeAt(t, at)
+      await t.rejects(store.open(), { name: StoreUnusable.name, message })
+      await t.rejects(store.create({ id: 1n, name: 'Ficus' }, performance.now() + 10_000), { permanent: true, message })
+      await t.rejects(openPlantsFile(at), { name: 'Error', message })
+      await store.close()
+    }
+    t.ok(readFileSync(path).equals(content))
+  }
+  rmSync(path)
+  await t.rejects(storeAt(t, path).open(), { name: StoreUnusable.name, message }, 'nor is a log without a file emptied')
+
+  writeFileSync(path, readFileSync(join(folder, 'backup.db')))
+  for (const suffix of ['-wal', '-shm']) renameSync(`${path}${suffix}`, `${path}${suffix}.old`)
+  t.strictSame(await outcomes(await openStore(t, path), [{ id: 7n, name: 'Fern' }]), ['same'])
+})
+
+t.test('after a kill, the file is opened with its own log', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  await killedBeside(path, 3)
+  t.strictSame(await outcomes(await openStore(t, path), [{ id: 3n, name: 'Ficus' }, { id: 4n, name: 'Fern' }]), ['same', 'stored'])
+})
+
+for (const what of ['deleted', 'moved away', 'replaced by a backup', 'replaced by a live file'] as const) {
+  t.test(`a file that is ${what} while open gets no further plant until a restart, and the new one is not harmed`, async t => {
+    const path = join(t.testdir(), 'plants.db')
+    const store = await openStore(t, path) as Required<PlantStore>
+    t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus' }]), ['stored'])
+    if (what === 'deleted') rmSync(path)
+    else {
+      execute(path, `VACUUM INTO '${path}.new'`)
+      t.strictSame(await outcomes(store, [{ id: 2n, name: 'Fern' }]), ['stored'])
+      renameSync(path, `${path}.old`)
+    }
+    if (what === 'replaced by a backup') renameSync(`${path}.new`, path)
+    if (what === 'replaced by a live file') {
+      await killedBeside(`${path}.new`, 3)
+      for (const suffix of ['-wal', '-shm', '']) renameSync(`${path}.new${suffix}`, `${path}${suffix}`)
+    }
+    const message = /^SQLite: .*plants\.db was deleted, moved or replaced while it was open: .* restart$/
+    const began = performance.now()
+    await t.rejects(store.create({ id: 3n, name: 'Moss' }, performance.now() + 10_000), { name: 'PlantNotStored', permanent: true, message })
+    t.ok(performance.now() - began < 5_000, 'at once')
+    await t.rejects(store.ready(), { message })
+    t.equal(existsSync(path), what.startsWith('replaced'), 'no file is created')
+    await store.close()
+
+    if (what !== 'deleted') t.strictSame([...plantsInFile(`${path}.old`).keys()], [1n, 2n], 'the old file is complete without its log')
+    await openStore(t, path)
+    t.strictSame(first(path, 'PRAGMA integrity_check'), 'ok')
+    t.strictSame([...plantsInFile(path).keys()], { 'replaced by a backup': [1n], 'replaced by a live file': [1n, 2n, 3n] }[what as string] ?? [])
+  })
+}
+
+t.test('a file that is mounted without its folder is refused, since its log would be lost', withSmallDisk, async t => {
+  const folder = testFolder(t)
+  for (const name of ['disk', 'data']) mkdirSync(join(folder, name))
+  mountSmallDisk(t, join(folder, 'disk'), '1m')
+  writeFileSync(join(folder, 'disk', 'plants.db'), '')
+  const path = join(folder, 'data', 'plants.db')
+  writeFileSync(path, '')
+  mountFile(t, join(folder, 'disk', 'plants.db'), path)
+  // In an empty file, and in one with the table.
+  for (let turn = 0; turn < 2; turn++) await t.rejects(storeAt(t, path).open(), { name: StoreUnusable.name, message: /plants\.db is mounted without its folder, .*: mount the folder$/ })
+  symlinkSync(join(folder, 'disk', 'plants.db'), join(folder, 'link.db'))
+  t.strictSame(await outcomes(await openStore(t, join(folder, 'link.db')), [{ id: 1n, name: 'Ficus' }]), ['stored'], 'a link to another disk is not')
 })

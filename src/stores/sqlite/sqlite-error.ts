@@ -1,0 +1,88 @@
+import { codeOf, messageOf } from '../../error-message.js'
+
+/** Why a transaction failed, why the database could not be opened, or why the table refuses a plant. */
+export class SqliteError extends Error {
+  /** Whether plants may have been stored. */
+  readonly outcomeUnknown: boolean = false
+  /** Whether retrying soon would fail for the same reason. */
+  readonly permanent: boolean = false
+  /** Whether the store cannot be opened. */
+  readonly unusable: boolean = false
+  /** Whether the file has to be opened again. */
+  readonly reopen: boolean = false
+  /** Whether the transaction failed because of one of its rows. */
+  readonly ofRow: boolean = false
+
+  constructor (message: string, consequences: Partial<Omit<SqliteError, keyof Error>> = {}) {
+    super(message)
+    Object.assign(this, consequences)
+  }
+
+  /** As a message to another thread can carry it. */
+  toFailure (): Failure {
+    const { message, outcomeUnknown, permanent, unusable } = this
+    return { message, outcomeUnknown, permanent, unusable }
+  }
+}
+
+export type Failure = Pick<SqliteError, 'message' | 'outcomeUnknown' | 'permanent' | 'unusable'>
+
+export function unusable (message: string): SqliteError {
+  return new SqliteError(message, { unusable: true, permanent: true, reopen: true })
+}
+
+// Primary result codes, https://sqlite.org/rescode.html
+export const BUSY = 5
+const CORRUPT = 11
+const FULL = 13
+export const CONSTRAINT = 19
+/** A transaction that fails with one of these stores nothing, even if its commit failed. */
+const NEVER_STORED = new Set([BUSY, FULL, CONSTRAINT])
+/** These leave the connection usable. A damaged page stays damaged however often the file is opened. */
+const STILL_USABLE = new Set([CORRUPT, ...NEVER_STORED])
+const DAMAGED = new Set([CORRUPT, 26])
+const NOT_WRITABLE = new Set<unknown>([3 /* PERM */, 8 /* READONLY */, 14 /* CANTOPEN */, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENAMETOOLONG', 'ELOOP'])
+/** An insert that fails with one of these changes nothing; 0 stands for a value that cannot be bound. */
+const REFUSALS = new Set([0, 1 /* ERROR */, 18 /* TOOBIG */, CONSTRAINT, 20 /* MISMATCH */, 23 /* AUTH */, 25])
+/** Extended codes of constraints whose messages only name parts of the schema. Those of triggers may quote plants. */
+const NAMED_CONSTRAINTS = new Set([275 /* CHECK */, 787 /* FOREIGNKEY */, 1299 /* NOTNULL */, 2067 /* UNIQUE */, 3091])
+
+/** @param inCommit whether the commit itself failed: its record may have reached the disk */
+export function transactionError (error: unknown, inCommit = false): SqliteError {
+  if (error instanceof SqliteError) return error
+  const code = resultCode(error)
+  return new SqliteError(messageOf(error), {
+    outcomeUnknown: inCommit && !NEVER_STORED.has(code),
+    // Nobody frees disk space within the timeout of a request.
+    permanent: code === FULL || code === CONSTRAINT,
+    reopen: !STILL_USABLE.has(code),
+    // A commit fails if a row violates a deferred foreign key.
+    ofRow: code === (inCommit ? CONSTRAINT : CORRUPT)
+  })
+}
+
+/**
+ * The error of an insert that the table refuses.
+ * @throws {unknown} the error itself if the file is at fault
+ */
+export function refusalOf (error: unknown): SqliteError {
+  if (error instanceof SqliteError || !REFUSALS.has(resultCode(error))) throw error
+  const { errcode = 0 } = error as { errcode?: number }
+  const reason = NAMED_CONSTRAINTS.has(errcode) ? messageOf(error) : `a trigger, an expression or a type (SQLite error ${errcode})`
+  return new SqliteError(`the table refuses the plant: ${reason}`, { permanent: true })
+}
+
+/** A full disk or a lock, for example, leaves the file usable. */
+export function openingError (error: unknown, path: string): SqliteError {
+  if (DAMAGED.has(resultCode(error))) return unusable(`${path} is damaged, or is not an SQLite database (${messageOf(error)}): it was not changed; restore a backup, or choose another folder`)
+  if (isNotWritable(error)) return unusable(`${path} cannot be written (${messageOf(error)}): give this user write permission, or choose another folder`)
+  return transactionError(error)
+}
+
+export function isNotWritable (error: unknown): boolean {
+  return NOT_WRITABLE.has(resultCode(error)) || NOT_WRITABLE.has(codeOf(error))
+}
+
+export function resultCode (error: unknown): number {
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
+}
