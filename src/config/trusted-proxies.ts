@@ -17,10 +17,9 @@ export function trustedProxies (list: string): (address: string | undefined) => 
       throw new ConfigurationError(`TRUST_PROXY holds ${JSON.stringify(range)}: it must be addresses or CIDR ranges of proxies, or unix:, separated by commas`)
     }
   })
-  return address => {
-    if (address === undefined) return ranges.includes('unix:')
-    return trusts.some(trust => trust(withoutPort(address), 0))
-  }
+  return address => address === undefined
+    ? ranges.includes('unix:')
+    : trusts.some(trust => trust(withoutPort(address), 0))
 }
 
 /** An address of X-Forwarded-For without the port that Azure's gateway adds, as in `192.0.2.1:5678`. */

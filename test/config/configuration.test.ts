@@ -48,6 +48,8 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     [/^QUEUE_BYTES is "64MB": it must be an integer from 1 to \d+: bytes/, { QUEUE_BYTES: '64MB' }],
     [/^TRUST_PROXY holds "10.0.0.0\/33": it must be addresses or CIDR ranges of proxies/, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/33' }],
     [/^TRUST_PROXY holds "proxy.example": /, { TRUST_PROXY: 'proxy.example' }],
+    [/^TRUST_PROXY holds "1": /, { TRUST_PROXY: '1' }],
+    [/^KEEP_ALIVE_TIMEOUT is "72s": it must be an integer from 1 to 3600000: milliseconds /, { KEEP_ALIVE_TIMEOUT: '72s' }],
     [/^REQUEST_ID_HEADER is "x id": it must be the name of a header/, { REQUEST_ID_HEADER: 'x id' }],
     [/^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/, { REQUEST_ID_HEADER: 'Authorization' }],
     [/^METRICS_PORT is "70000": it must be an integer from 0 to 65535: the port /, { METRICS_PORT: '70000' }],
@@ -96,7 +98,7 @@ async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
 t.test('--help and --version print to standard output; an unknown command is refused with a hint', async t => {
   const [help, version, unknown] = await Promise.all([run(['--help'], {}, { counted: true }), run(['--version'], {}), run(['sevre'], {})])
   t.equal(help.code, 0)
-  t.match(help.stdout, /Usage: plant-store \[serve\]\n +plant-store export \[FILE\]/)
+  t.match(help.stdout, /Usage: plant-store \[COMMAND\]/)
   t.match(version.stdout, /^\d+\.\d+\.\d+\n$/)
   t.equal(unknown.code, 2)
   t.equal(unknown.stderr, 'plant-store: "sevre" is not a command; plant-store --help lists commands and options\n')
