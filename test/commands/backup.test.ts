@@ -11,14 +11,12 @@ import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 import { bytesOfPlants, fill, hardPlants, manyPlants, partial } from './plants.js'
 
-const counted = { counted: true }
-
 t.test('a backup is a complete database with the plants to the byte, and replaces no file', async t => {
   const folder = testFolder(t)
   fill(folder, hardPlants)
   chmodSync(join(folder, 'plants.db'), 0o640)
   const file = join(folder, 'backup.db')
-  const { code, stdout, stderr } = await run(['backup', file], { DATA_DIR: folder }, counted)
+  const { code, stdout, stderr } = await run(['backup', file], { DATA_DIR: folder })
   t.equal(code, 0, stderr)
   t.equal(stdout, '')
   t.match(stderr, /^backup: [\d.]+ MB$/m)
@@ -59,7 +57,7 @@ t.test('a backup of a running service is consistent and contains every plant ack
 t.test('an interrupted backup leaves no file', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(50_000))
-  const interrupted = new Program(['backup', join(folder, 'backup.db')], { DATA_DIR: folder }, counted)
+  const interrupted = new Program(['backup', join(folder, 'backup.db')], { DATA_DIR: folder })
   await until(() => partial(folder).length > 0)
   const { code, stderr } = await interrupted.end('SIGTERM')
   t.equal(code, 1, stderr)

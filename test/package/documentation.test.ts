@@ -55,7 +55,7 @@ async function hostOf (t: Test, code: string, replacements: Record<string, strin
 }
 
 const ficus = { id: 1, name: 'Ficus' }
-t.equal(programs.length, 9, 'each program of the pages is tested here')
+t.equal(programs.length, 10, 'each program of the pages is tested here')
 
 t.jobs = 3
 

@@ -15,7 +15,7 @@ t.test('a path in HOST is a socket for owner and group, which the first screen, 
   const HOST = join(testFolder(t), 'plant store.sock')
   const port = String(await closedPort())
   // METRICS_PORT may equal PORT, which is not used.
-  const service = await startService(t, { HOST, PORT: port, METRICS_PORT: port, ACCESS_LOG: 'true' }, { counted: true })
+  const service = await startService(t, { HOST, PORT: port, METRICS_PORT: port, ACCESS_LOG: 'true' })
   t.equal(service.address, `unix:${HOST}`)
   t.ok(statSync(HOST).isSocket())
   t.equal(statSync(HOST).mode & 0o777, 0o660)
@@ -61,7 +61,7 @@ t.test('a path that cannot be a socket fails startup, and the file is not change
   const loop = join(folder, 'loop')
   symlinkSync(loop, loop)
   const env = { DATA_DIR: folder, ACCESS_TOKENS: token }
-  const [isFile, isLoop] = await Promise.all([run([], { HOST: file, ...env }), run([], { HOST: join(loop, 'socket'), ...env }, { counted: true })])
+  const [isFile, isLoop] = await Promise.all([run([], { HOST: file, ...env }), run([], { HOST: join(loop, 'socket'), ...env })])
   t.match(isFile, { code: 1, stderr: /^plant-store: HOST is ".*file", which is a file that is not a socket: .*\n$/ })
   t.equal(readFileSync(file, 'utf8'), 'mine')
   t.match(isLoop, { code: 1, stderr: /^plant-store: listen ELOOP.*loop\/socket: check HOST, PORT and METRICS_PORT\n$/ }, 'the folder may exist')

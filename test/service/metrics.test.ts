@@ -16,7 +16,7 @@ const [service, overTls] = await Promise.all([
   startService(t, { METRICS_PORT: '0' }),
   (async () => {
     use(certificate)
-    return startService(t, { METRICS_PORT: '0', ...files }, { counted: true })
+    return startService(t, { METRICS_PORT: '0', ...files })
   })()
 ])
 

@@ -14,7 +14,7 @@ const blocker = `
   })`
 
 t.test('while the event loop lags, plants are refused, and /health/ready says why', async t => {
-  const service = await startService(t, {}, { counted: true, preload: ['--import', `data:text/javascript,${encodeURIComponent(blocker)}`] })
+  const service = await startService(t, {}, { preload: ['--import', `data:text/javascript,${encodeURIComponent(blocker)}`] })
   service.child.kill('SIGUSR1')
   await new Promise(resolve => setTimeout(resolve, 2_500))
   const [refused, ready, live] = await Promise.all([

@@ -134,7 +134,7 @@ t.test('a second signal exits immediately', async t => {
 t.test('after an uncaught exception it is logged, pending requests are finished, and the exit code is 1', async t => {
   // Thrown soon after SIGUSR1, with create requests pending.
   const source = 'process.on("SIGUSR1", () => { setTimeout(() => { throw new Error("thrown by the test") }, 100) })'
-  const service = await startService(t, {}, { counted: true, preload: ['--import', `data:text/javascript,${encodeURIComponent(source)}`] })
+  const service = await startService(t, {}, { preload: ['--import', `data:text/javascript,${encodeURIComponent(source)}`] })
   const clients = new PlantClients(overHttp(service.address, token))
   const stop = clients.start(8)
   await until(() => clients.acknowledged.length > 0)

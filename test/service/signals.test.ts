@@ -20,7 +20,7 @@ const NEW = 'the-new-access-token'
 t.test('SIGHUP under load: new tokens are accepted and removed ones refused, and a kept token is never refused', async t => {
   const file = join(testFolder(t), 'tokens')
   writeFileSync(file, `${OLD}\n${KEPT}\n`)
-  const service = await startService(t, { ACCESS_TOKENS_FILE: file }, { counted: true })
+  const service = await startService(t, { ACCESS_TOKENS_FILE: file })
   t.equal((await create(service.address, { bearer: OLD })).status, 200)
   t.equal((await create(service.address, { bearer: NEW })).status, 401)
   const clients = [false, true].map((reconnect, index) => (
@@ -50,7 +50,7 @@ t.test('SIGHUP loads a new certificate; one that does not match the key or has a
   const { use, ...files } = certificateFiles(folder)
   const [first, second, third] = ['first', 'second', 'third'].map(name => makeCertificate(folder, name)) as [Certificate, Certificate, Certificate]
   use(first)
-  const service = await startService(t, { ...files }, { counted: true })
+  const service = await startService(t, { ...files })
   t.match(service.address, /^https:/)
   t.match(service.stdout, /curl -sS https:/)
   t.equal(await nameOf(service.address, first.pem), 'first')

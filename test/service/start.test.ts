@@ -12,7 +12,7 @@ t.jobs = 2
 
 t.test('without configuration the first screen shows how to send a request, and its curl command works', async t => {
   const folder = t.testdir()
-  const service = launch(t, { DATA_DIR: folder }, { counted: true })
+  const service = launch(t, { DATA_DIR: folder })
   const address = await service.ready()
   t.match(address, /^http:\/\/127\.0\.0\.1:[1-9]\d*$/)
   const { stdout } = service

@@ -13,7 +13,9 @@ const EXIT_FLUSH_MS = 1_000
  * @param minLength bytes to gather before a write
  * @param onLost called after an outage with the number of lines lost
  */
-export function logOutput (fd: number, minLength: number, onLost: (lost: number) => void) {
+export function logOutput (
+  fd: number, minLength: number, onLost: (lost: number) => void
+): ReturnType<typeof destination> {
   let exitsBefore = -Infinity
   const options = { fd, sync: true, minLength, maxLength: BUFFER_BYTES, periodicFlush: FLUSH_MS }
   // By default sonic-boom blocks the process until a slow reader catches up.

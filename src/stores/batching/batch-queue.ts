@@ -35,6 +35,8 @@ interface PendingCreate {
 export class BatchQueue {
   /** Why the store may be unable to take plants; undefined once a write has stored or found one. */
   fault: unknown = 'no plant was written yet'
+  /** When a write has last failed. */
+  failedAt = -Infinity
   #pending: PendingCreate[] = []
   #inFlight = 0
   #turn: object | undefined
@@ -131,9 +133,11 @@ export class BatchQueue {
       this.#failures = hasFailed ? this.#failures + 1 : 0
     }
     // That a plant is refused tells nothing about the store.
+    const before = this.fault
     if (results instanceof Error) this.fault = results
     else if (results.some(result => typeof result === 'string')) this.fault = undefined
     else this.fault = results.find(result => !isPermanent(result)) ?? this.fault
+    if (this.fault !== before) this.failedAt = now
     const again = batch.filter((create, index) => {
       const result = results instanceof Error ? results : results[index] ?? new PlantOutcomeUnknown('the store gave no result')
       if (typeof result === 'string') return create.resolve(result)

@@ -3,12 +3,17 @@ import { StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } fro
 import { BatchQueue } from './batch-queue.js'
 import type { StoreWriter } from './store-writer.js'
 
+/** For this long a failed write alone decides: a check may pass where the next write fails, as on a full disk. */
+const FAILURE_HOLD_MS = 1_000
+
 /** A plant store whose pending requests share batches. It can be opened once, and stays closed once closed. */
 export class BatchedPlantStore implements PlantStore {
   readonly #queue: BatchQueue
   #state: 'new' | 'open' | 'closed' = 'new'
 
-  constructor (private readonly writer: StoreWriter, clock: Clock = systemClock, random = Math.random) {
+  constructor (
+    private readonly writer: StoreWriter, private readonly clock: Clock = systemClock, random = Math.random
+  ) {
     this.#queue = new BatchQueue(writer, clock, random)
   }
 
@@ -33,7 +38,8 @@ export class BatchedPlantStore implements PlantStore {
   /** At first and after a failed write, only a write or a thorough check makes the store ready. */
   async ready (): Promise<void> {
     if (this.#state === 'closed') throw new Error('the store is closed')
-    const { fault } = this.#queue
+    const { fault, failedAt } = this.#queue
+    if (fault instanceof Error && this.clock.now() < failedAt + FAILURE_HOLD_MS) throw fault
     await this.writer.check(fault !== undefined)
     // A write may have failed meanwhile.
     if (this.#queue.fault === fault) this.#queue.fault = undefined

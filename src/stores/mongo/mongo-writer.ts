@@ -160,7 +160,8 @@ export class MongoWriter implements StoreWriter {
     const update = { update: collectionName, updates, writeConcern: WRITE_CONCERN }
     const { writeErrors: [error] = [] }: InsertReply = await db.command(update, options).catch(async error => {
       // A role may have the right to insert, and not that to update.
-      if (error.code !== 13 || !mayInsert(await db.command(PRIVILEGES, options), collectionName)) throw error
+      const status = error.code === 13 ? await db.command(PRIVILEGES, options).catch(() => ({})) : {}
+      if (!mayInsert(status, collectionName)) throw error
       return {}
     })
     if (error !== undefined) throw Object.assign(new Error(), error, { name: 'MongoServerError' })

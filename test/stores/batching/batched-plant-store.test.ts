@@ -13,7 +13,7 @@ async function readyStore () {
     ...fakes,
     async create (...ids: number[]): Promise<void> {
       create(ids, 60)
-      await clock.pass(60)
+      await clock.pass(1_060)
     }
   }
 }
@@ -26,6 +26,16 @@ t.test('the first check is thorough, until one succeeds; later ones are not', as
   await t.resolves(store.ready())
   await t.resolves(store.ready())
   t.strictSame(writer.checks, [true, true, false])
+})
+
+t.test('for a second after a failed write the store is not ready, as a check may pass where a write fails', async t => {
+  const { clock, store, writer, create } = batchedStore()
+  writer.respond = () => notStored('disk full', true)
+  create([1], 60)
+  await clock.pass(60)
+  await t.rejects(store.ready(), { message: 'disk full' })
+  await clock.pass(1_000)
+  await t.resolves(store.ready())
 })
 
 t.test('after a failed write a thorough check decides, since a service that is not ready may get no writes', async t => {

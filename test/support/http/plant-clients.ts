@@ -106,7 +106,10 @@ export function overHttp (
       fail('hanging')
       request.destroy()
     })
-    request.on('error', ({ syscall }: NodeJS.ErrnoException) => fail(syscall === 'connect' ? 'refused' : 'cut'))
+    request.on('error', ({ syscall }: NodeJS.ErrnoException) => {
+      // A connection that the service has not accepted is reset when it stops listening.
+      fail(syscall === 'connect' || !request.reusedSocket ? 'refused' : 'cut')
+    })
     request.end(JSON.stringify(plant))
   })
 }

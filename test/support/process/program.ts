@@ -40,8 +40,6 @@ export interface ExitResult {
 interface ProgramOptions {
   /** Arguments of Node. */
   preload?: string[]
-  /** Whether to measure its coverage, which takes an additional half second. */
-  counted?: boolean
   /** Whether to give it a standard input to which the test can write. */
   input?: boolean
 }
@@ -55,14 +53,12 @@ export class Program {
 
   constructor (
     args: readonly string[], env: NodeJS.ProcessEnv,
-    { preload = [], counted = false, input = false }: ProgramOptions = {}
+    { preload = [], input = false }: ProgramOptions = {}
   ) {
     const variables = { PATH: process.env.PATH, ...env }
     const command = [...preload, program, ...args]
     const options: SpawnOptions = { stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe'] }
-    this.child = counted
-      ? spawn(process.execPath, command, { ...options, env: variables })
-      : spawn('env', bare(variables, [process.execPath, ...command]), options)
+    this.child = spawn('env', bare(variables, [process.execPath, ...command]), options)
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
     this.ended = once(this.child, 'close').then(([code, signal]) => ({ code, signal, stdout: this.stdout, stderr: this.stderr }))

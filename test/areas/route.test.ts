@@ -1,3 +1,0 @@
-import { runFolder } from '../support/run-folder.js'
-
-await runFolder('route')

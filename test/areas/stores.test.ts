@@ -1,3 +1,0 @@
-import { runFolder } from '../support/run-folder.js'
-
-await Promise.all(['stores/batching', 'stores/mongo'].map(runFolder))
