@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { percentiles } from '../statistics.js'
+import { closedLoop } from './closed-loop.js'
 import { openConnection, type Connection } from './connection.js'
 import { createRequests, type Shot } from './requests.js'
 import { Window, type LoadJob, type LoadResult } from './window.js'
@@ -8,45 +9,23 @@ import { Window, type LoadJob, type LoadResult } from './window.js'
 export async function runLoad (job: LoadJob): Promise<LoadResult> {
   const window = new Window(job)
   const next = createRequests(job.url, job.token)
+  if (job.rate === undefined) return await closedLoop(job, window, next)
   const open = async () => await openConnection(job.url, window.fail)
   const connections = await Promise.all(Array.from({ length: job.connections }, open))
   try {
-    return await (job.rate === undefined ? closedLoop : openLoop)(job, window, connections, next)
+    return await openLoop(job, window, connections, next)
   } finally {
     for (const connection of connections) connection.close()
   }
-}
-
-type Loop = (job: LoadJob, window: Window, connections: Connection[], next: () => Shot) => Promise<LoadResult>
-
-/** Each connection sends its next request after the response to the last one. */
-const closedLoop: Loop = async (_job, window, connections, next) => {
-  let pending = 0
-  let isStopped = false
-
-  function send (connection: Connection): void {
-    const shot = next()
-    const since = performance.now()
-    pending++
-    connection.send(shot.text, (status, body) => {
-      pending--
-      window.answer(shot, status, body, since)
-      if (!isStopped) send(connection)
-    })
-  }
-
-  connections.forEach(send)
-  return await window.pass(async () => {
-    isStopped = true
-    await window.until(() => pending === 0)
-  })
 }
 
 /**
  * Starts requests at a fixed rate, however slow the server is, and measures each from the time at which it should have
  * started: a stall of half a second shows in all requests that it delayed, not in one per connection.
  */
-const openLoop: Loop = async ({ rate = 1, leadIn, duration }, window, connections, next) => {
+async function openLoop (
+  { rate = 1, leadIn, duration }: LoadJob, window: Window, connections: Connection[], next: () => Shot
+): Promise<LoadResult> {
   const free = [...connections] // they take turns: a server closes one that is idle, Node after 5 s
   const lateStarts: number[] = []
   const total = Math.floor((leadIn + duration) * rate)
