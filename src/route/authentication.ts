@@ -62,9 +62,8 @@ const uniqueLengths = uniqueHeaders.reduce((bits, { length }) => bits | 1 << len
 /**
  * Finds a repeated header that must be unique (RFC 9112, section 3.2; RFC 9110, section 5.3). Node keeps the first
  * value and a proxy may keep the last, so the two could decide on different values.
- * @param except a header that may be repeated
  */
-export function repeatedHeader (rawHeaders: readonly string[], except?: string): string | undefined {
+export function repeatedHeader (rawHeaders: readonly string[]): string | undefined {
   let lengths = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const bit = uniqueLengths & 1 << (rawHeaders[i]?.length ?? 0)
@@ -72,8 +71,8 @@ export function repeatedHeader (rawHeaders: readonly string[], except?: string):
     if ((lengths & bit) !== 0) {
       const name = rawHeaders[i]?.toLowerCase() ?? ''
       // A unique name is looked for at most twice, however many headers there are.
-      const isUnique = name !== except && uniqueHeaders.includes(name)
-      if (isUnique && rawHeaders.some((other, j) => j < i && j % 2 === 0 && other.toLowerCase() === name)) return name
+      const isRepeated = () => rawHeaders.some((other, j) => j < i && j % 2 === 0 && other.toLowerCase() === name)
+      if (uniqueHeaders.includes(name) && isRepeated()) return name
     }
     lengths |= bit
   }

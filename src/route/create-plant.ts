@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from '../clock.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../plant-store.js'
-import { ApiError } from './errors.js'
+import { ApiError, type ErrorName } from './errors.js'
 import type { PendingLimits } from './pending-limits.js'
 
 /**
@@ -35,43 +35,28 @@ export function plantCreator (
   async function settle (plant: NewPlant, bytes: number): Promise<CreateOutcome | ApiError> {
     limits.pending++
     limits.bytes += bytes
-    const message = publishStart(limits)
+    const message: CreateMessage = { pending: limits.pending, queueBytes: limits.bytes, outcome: undefined }
+    channels.createStart.publish(message)
     let result: CreateOutcome | ApiError
     try {
       result = await store.create(plant, clock.now() + storeTimeout)
       if (!outcomes.includes(result)) throw new TypeError(`the store resolved with ${String(result)}`)
     } catch (reason) {
-      result = failure(reason)
+      result = new ApiError(errorNameOf(reason), undefined, reason)
     }
-    limits.pending--
-    limits.bytes -= bytes
-    if (message !== undefined) publishEnd(message, limits, result)
+    message.pending = --limits.pending
+    message.queueBytes = limits.bytes -= bytes
+    message.outcome = typeof result === 'string' ? result : failures[result.kind] ?? 'failed'
+    channels.createEnd.publish(message)
     return result
   }
 }
 
 const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
 
-function failure (reason: unknown): ApiError {
-  if (reason instanceof PlantNotStored) return new ApiError('notStored', undefined, reason)
-  if (reason instanceof PlantOutcomeUnknown) return new ApiError('outcomeUnknown', undefined, reason)
-  return new ApiError('internal', undefined, reason)
-}
+const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = { notStored: 'not_stored', outcomeUnknown: 'unknown' }
 
-function publishStart (limits: PendingLimits): CreateMessage | undefined {
-  if (!channels.createStart.hasSubscribers && !channels.createEnd.hasSubscribers) return undefined
-  const message: CreateMessage = { pending: limits.pending, queueBytes: limits.bytes, outcome: undefined }
-  channels.createStart.publish(message)
-  return message
-}
-
-const failures: Partial<Record<ApiError['kind'], CreateMessage['outcome']>> = {
-  notStored: 'not_stored', outcomeUnknown: 'unknown'
-}
-
-function publishEnd (message: CreateMessage, limits: PendingLimits, result: CreateOutcome | ApiError): void {
-  message.pending = limits.pending
-  message.queueBytes = limits.bytes
-  message.outcome = typeof result === 'string' ? result : failures[result.kind] ?? 'failed'
-  channels.createEnd.publish(message)
+function errorNameOf (reason: unknown): ErrorName {
+  if (reason instanceof PlantNotStored) return 'notStored'
+  return reason instanceof PlantOutcomeUnknown ? 'outcomeUnknown' : 'internal'
 }

@@ -39,7 +39,7 @@ export type PlantWire = Static<typeof PlantSchema>
 export type ErrorWire = Static<typeof ErrorSchema>
 
 /** The headers of an error response, in addition to `X-Request-Id`, by status. */
-const headers: Readonly<Record<number, Record<string, object>>> = {
+const headers: Readonly<Record<number, Record<string, { description: string, [keyword: string]: unknown }>>> = {
   401: { 'WWW-Authenticate': { description: 'The challenge of RFC 6750, section 3', type: 'string', examples: ['Bearer realm="plant-store"'] } },
   405: { Allow: { description: 'The methods that the path accepts', type: 'string', examples: ['POST'] } },
   503: { 'Retry-After': { description: 'Seconds until a retry', type: 'integer', examples: [1] } }
@@ -56,7 +56,7 @@ export function errorResponses (...names: ErrorName[]) {
     })
     return [status, {
       description: errors.map(({ error, message }) => `${error}: ${message}`).join('\n\n'),
-      headers: { ...headers[status], 'X-Request-Id': requestId },
+      headers: { ...headers[status], 'X-Request-Id': requestId } as NonNullable<(typeof headers)[number]>,
       content: {
         'application/json': {
           schema: ErrorSchema,

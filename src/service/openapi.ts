@@ -9,6 +9,10 @@ const schemas = { NewPlant: NewPlantSchema, Plant: PlantSchema, Error: ErrorSche
 
 /** What any request may get: documented for each operation. */
 const common = errorResponses('pathUnknown', 'methodNotAllowed', 'requestTimeout', 'headersTooLarge')
+for (const { headers } of Object.values(common)) {
+  // As @fastify/swagger writes those of the routes.
+  for (const [name, { description, ...schema }] of Object.entries(headers)) headers[name] = { description, schema }
+}
 
 const openapi = {
   openapi: '3.1.0',
