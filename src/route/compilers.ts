@@ -46,6 +46,8 @@ function idFault (id: unknown): string {
 }
 
 const compileSerializer = SerializerSelector()()
+/** All error statuses have one schema. */
+const serializers = new WeakMap<TObject, (payload: unknown) => string>()
 
 /**
  * The serializer compiler of the plugin's scope: Fastify's own, for bodies of exactly the schema's shape. What else a
@@ -53,12 +55,16 @@ const compileSerializer = SerializerSelector()()
  * handler sends it.
  */
 export function serializerCompiler (route: FastifyRouteSchemaDef<TObject>) {
+  const known = serializers.get(route.schema)
+  if (known !== undefined) return known
   const serialize = compileSerializer({ httpStatus: '', ...route })
   const shape = TypeCompiler.Compile({ ...route.schema, additionalProperties: false })
-  return (payload: unknown): string => {
+  const serializer = (payload: unknown): string => {
     if (shape.Check(payload)) return serialize(payload)
     if (!(payload instanceof Error)) return JSON.stringify(payload)
     const { message, statusCode, code, error }: Error & Record<'statusCode' | 'code' | 'error', unknown> = Object(payload)
     return JSON.stringify({ statusCode, code, error, message })
   }
+  serializers.set(route.schema, serializer)
+  return serializer
 }
