@@ -51,7 +51,6 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
     store.open?.().catch(error => { throw new StoreUnusable(messageOf(error)) })
   ])
   const health = new Health(store)
-  health.watchEventLoop()
   const listeners: Server[] = []
   const app = await createApp({ configuration, store, health, log, metrics, tokens, listeners })
   useCertificate = () => { if (configuration.tls !== undefined) changeCertificate(app.server, configuration.tls) }
@@ -59,6 +58,8 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   useCertificate()
   await app.ready()
   listeners.push(...await listenOn(app.server, HOST, PORT).catch(refuseAddress))
+  // Not earlier: loading the service holds up the event loop, too.
+  health.watchEventLoop()
   const stopLog = logReadiness(async () => health.fault(), log)
   shutdown = async () => {
     stopLog()

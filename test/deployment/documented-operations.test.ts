@@ -32,7 +32,10 @@ async function serviceWithPlants (t: Test) {
   const folder = testFolder(t)
   const DATA_DIR = join(folder, 'data')
   const service = await startService(t, { DATA_DIR, ACCESS_TOKENS: token })
-  for (const id of [1, 2, 3]) t.equal((await create(service.address, { id })).status, 200)
+  for (const id of [1, 2, 3]) {
+    const response = await create(service.address, { id })
+    t.equal(response.status, 200, await response.text())
+  }
   return { folder, DATA_DIR, service, stored: () => [...plantsInFile(join(DATA_DIR, 'plants.db')).keys()] }
 }
 

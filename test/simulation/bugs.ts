@@ -46,7 +46,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
   'route/create-plant.js': [
     ['a dropped deadline', '}, storeTimeout);', '}, 2 ** 30);'],
     ['bytes in the queue that are not released', 'limits.bytes -= bytes', 'undefined'],
-    ['places in the queue that are not released', 'limits.pending--', 'undefined']
+    ['places in the queue that are not released', '--limits.pending', 'undefined']
   ]
 }
 
