@@ -14,8 +14,8 @@ import { plantsInFile } from '../support/stores/sqlite-file.js'
 const docs = readdirSync(projectFile('docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)
 const pages = new Map(['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md', ...docs].map(page => [page, readFileSync(projectFile(page), 'utf8')]))
 const programs = [...pages.values()].flatMap(page => [...page.matchAll(/^```[tj]s\n([^]*?)^```$/gm)].map(([, text = '']) => text))
-  // Those are for mongosh.
-  .filter(text => !text.startsWith('db.'))
+  // Those are for mongosh, and for load generators.
+  .filter(text => !/^db\.|from '(?:autocannon|k6\/http)'/.test(text))
 const { PATH } = process.env
 const run = (...command: string[]) => promisify(execFile)('env', bare({ PATH }, command))
 
