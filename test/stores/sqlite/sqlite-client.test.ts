@@ -12,11 +12,11 @@ import { compiledPackage } from '../../support/process/program.js'
 import { VirtualClock } from '../../support/virtual-clock.js'
 
 const DONE: SqliteAnswer = { kind: 'done', outcomes: null }
-const UNUSABLE: SqliteAnswer = { kind: 'failed', message: 'not ours', outcomeUnknown: false, permanent: true, unusable: true, ends: true }
+const UNUSABLE: SqliteAnswer = { kind: 'failed', message: 'not ours', outcomeUnknown: false, permanent: true, unusable: true, reopen: true }
 
 /** The answer of a thread that exits because of a fault. */
 function fault (options: { outcomeUnknown?: boolean } = {}): SqliteAnswer {
-  return { kind: 'failed', message: 'a fault', outcomeUnknown: false, permanent: false, unusable: false, ends: true, ...options }
+  return { kind: 'failed', message: 'a fault', outcomeUnknown: false, permanent: false, unusable: false, reopen: true, ...options }
 }
 
 /** A thread whose answers and exit are controlled by the test. */
