@@ -17,12 +17,7 @@ export interface MongoDatabase {
 
 /** The driver's `MongoClient`. */
 export interface MongoDriverClient {
-  readonly options: {
-    readonly dbName: string
-    readonly connectTimeoutMS: number
-    readonly socketTimeoutMS: number
-    readonly monitorCommands: boolean
-  }
+  readonly options: { dbName: string, connectTimeoutMS: number, socketTimeoutMS: number, monitorCommands: boolean }
   db (name: string): MongoDatabase
   on (event: EventName, listener: (event: DriverEvent) => void): unknown
   off (event: EventName, listener: (event: DriverEvent) => void): unknown
@@ -33,9 +28,8 @@ export type EventName = 'commandStarted' | 'connectionPoolCleared' | 'connection
 
 /** The driver's `CommandStartedEvent`, `ConnectionPoolClearedEvent` or `ConnectionClosedEvent`. */
 export interface DriverEvent {
-  /** Only of the first. */
   command?: { comment?: unknown }
-  /** Only of the last; with an error, if the connection could not be made. */
   reason?: string
+  /** Set if a connection could not be made. */
   error?: unknown
 }

@@ -39,7 +39,7 @@ export function openDatabase (Database: DatabaseClass, path: string, wasOpen = f
     checkFormat(database, path)
     database.exec(SETTINGS)
     if (!wasOpen) database.exec(`BEGIN IMMEDIATE; ${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
-    // In a container, a file may be mounted into a folder that is not kept. An empty database gets a log with its table.
+    // In a container, a file may be mounted into a folder that is not kept. With its table, it has a log.
     const [device, logDevice] = [path, logOf(path)].map(path => statSync(path, { throwIfNoEntry: false })?.dev)
     if (device !== undefined && logDevice !== undefined && device !== logDevice) {
       throw unusable(`${path} is mounted without its folder, so that its log would be lost: mount the folder`)

@@ -12,8 +12,8 @@ export type SqliteRequest =
   | { kind: 'close' }
 
 /**
- * `outcomes` is null if all rows are `stored`. To `reopen` the file, the thread exits: only that closes all files, since
- * `@photostructure/sqlite` keeps statements, and with them the connection, until then.
+ * `outcomes` is null if all rows are `stored`. To `reopen` the file, the thread exits: only that closes all files,
+ * since `@photostructure/sqlite` keeps statements, and with them the connection, until then.
  */
 export type SqliteAnswer =
   | { kind: 'done', outcomes: readonly (CreateOutcome | Failure)[] | null }
