@@ -1,4 +1,3 @@
-import { messageOf } from '../../error-message.js'
 import type { NewPlant } from '../../plant-store.js'
 
 export interface Entry {
@@ -13,7 +12,6 @@ export interface PlantSource {
    * Every plant that was stored at the start, and some of the later ones, in pages, so that memory use does not grow
    * with their number.
    * @param signal if aborted, waiting for entries ends with an error
-   * @throws {CopyError} if the source cannot be read any further
    */
   pages (signal: AbortSignal): AsyncIterable<readonly Entry[]>
   /**
@@ -25,7 +23,3 @@ export interface PlantSource {
 
 /** Why a command cannot start or continue; the message is one line. */
 export class CopyError extends Error {}
-
-export function unreadable (path: string, error: unknown): CopyError {
-  return new CopyError(`${path} cannot be read: ${messageOf(error)}`)
-}

@@ -6,7 +6,7 @@ import { messageOf } from '../../error-message.js'
 import type { NewPlant } from '../../plant-store.js'
 import { hasLog, isInWalMode, requireOwnLog, sqliteBinding } from '../../stores/sqlite/database.js'
 import { isNotWritable } from '../../stores/sqlite/sqlite-error.js'
-import { CopyError, unreadable, type PlantSource } from './plant-source.js'
+import { CopyError, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
 /** Rows are read until they have about this many bytes together. */
@@ -15,23 +15,15 @@ const BYTES_PER_ROW = 1_000
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** A database file that is open for reading. */
-export interface PlantsFile {
-  database: DatabaseSyncInstance
-  /** Throws a CopyError if what was read may be wrong. */
-  requireUnchanged: () => void
-}
-
 /**
  * Opens a database file for reading, while a service can keep writing to it. Where nothing can be written, not even the
  * index of a log, a file without a log is read as it is.
+ * @returns the connection, and a function that throws a CopyError if what was read may be wrong
  * @throws {CopyError} if there is no such file, or if it is not one of this package's
  */
-export async function openPlantsFile (path: string): Promise<PlantsFile> {
+export async function openPlantsFile (path: string) {
   if (!existsSync(path)) throw new CopyError(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
   const { DatabaseSync } = await sqliteBinding()
-  const modifiedAt = (): number => statSync(path).mtimeMs
-  let openedAt: number | undefined
 
   function connect (location: string): DatabaseSyncInstance {
     const database = new DatabaseSync(location, { readOnly: true })
@@ -42,30 +34,29 @@ export async function openPlantsFile (path: string): Promise<PlantsFile> {
     return database
   }
 
-  const database = reading(path, () => {
+  return reading(path, () => {
     requireOwnLog(path)
     try {
-      return connect(path)
+      return { database: connect(path), requireUnchanged () {} }
     } catch (error) {
       if (!isNotWritable(error)) throw error
       if (hasLog(path) || !isInWalMode(path)) throw new Error(`${messageOf(error)}: copy it, with its -wal if there is one, to a folder that this user can write, and set DATA_DIR to that folder`)
-      openedAt = modifiedAt()
-      return connect(`${pathToFileURL(path)}?immutable=1`)
+    }
+    const { mtimeMs } = statSync(path)
+    return {
+      database: connect(`${pathToFileURL(path)}?immutable=1`),
+      requireUnchanged () {
+        if (statSync(path).mtimeMs !== mtimeMs) throw new CopyError(`a service is writing to ${path}, which this user cannot follow: run this again`)
+      }
     }
   })
-  return {
-    database,
-    requireUnchanged () {
-      if (openedAt !== undefined && modifiedAt() !== openedAt) throw new CopyError(`a service is writing to ${path}, which this user cannot follow: run this again`)
-    }
-  }
 }
 
 function reading<T> (path: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw unreadable(path, error)
+    throw new CopyError(`${path} cannot be read: ${messageOf(error)}`)
   }
 }
 
