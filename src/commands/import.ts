@@ -51,12 +51,14 @@ async function requireReady (store: PlantStore): Promise<void> {
 /**
  * Creates plants through a store, which batches and retries them and reports each outcome. A copy can be interrupted
  * and run again at any time, since existing plants are not changed.
- * @param signal if aborted, the store is closed, which writes pending plants once, without retries
+ * If it is aborted, or fails, it closes the store, which writes pending plants once, without retries.
  */
 export async function createPlants (
   store: PlantStore, pages: AsyncIterable<readonly Entry[]>, tally: Tally, signal: AbortSignal
 ): Promise<void> {
-  let fault: unknown
+  const failure = new AbortController()
+  const stop = AbortSignal.any([signal, failure.signal])
+  stop.addEventListener('abort', () => { store.close?.() })
 
   async function create ({ where, plant }: Entry): Promise<void> {
     if (typeof plant === 'string') return tally.add('invalid', where, plant)
@@ -67,29 +69,23 @@ export async function createPlants (
       else tally.add('inConflict', where, `another plant has the id ${plant.id}`)
     } catch (error) {
       const isUnknown = error instanceof PlantOutcomeUnknown
-      if (!isUnknown && !(error instanceof PlantNotStored)) fault ??= error
-      else if (await isReady()) tally.add('invalid', where, `${isUnknown ? 'it may have been stored' : 'it was not stored'}: ${error.message}`)
+      // If the store is not ready, it is at fault, and not the plant.
+      if (isUnknown || error instanceof PlantNotStored) await requireReady(store).catch(reason => failure.abort(reason))
+      else failure.abort(error)
+      if (!stop.aborted) tally.add('invalid', where, `${isUnknown ? 'it may have been stored' : 'it was not stored'}: ${messageOf(error)}`)
     }
   }
 
-  /** Tells whether a plant or the store is at fault. */
-  async function isReady (): Promise<boolean> {
-    await requireReady(store).catch(reason => { fault ??= reason })
-    return fault === undefined && !signal.aborted
-  }
-
-  signal.addEventListener('abort', () => { store.close?.() })
   const pending = new Set<Promise<unknown>>()
   try {
     for await (const page of pages) {
       const created = Promise.all(page.map(create)).finally(() => pending.delete(created))
       pending.add(created)
       if (pending.size >= MAX_PAGES) await Promise.race(pending)
-      if (fault !== undefined || signal.aborted) break
+      if (stop.aborted) break
     }
   } finally {
     await Promise.all(pending)
   }
-  signal.throwIfAborted()
-  if (fault !== undefined) throw fault
+  stop.throwIfAborted()
 }

@@ -38,7 +38,7 @@ t.test('a row that is not a valid plant is named by its id', async t => {
   t.strictSame(await entriesOf(await sqliteSource(path)), [
     { where: 'id 0', plant: { id: 0n, name: 'plant 0' } },
     { where: 'id 1', plant: { id: 1n, name: 'plant 1', tag: 'odd' } },
-    ...[10, 11, 12, 13].map(id => ({ where: `id ${id}`, plant: 'its name or tag is not UTF-8 text' }))
+    ...['name', 'name', 'tag', 'tag'].map((field, index) => ({ where: `id ${10 + index}`, plant: `${field} must be a string of well-formed Unicode${field === 'tag' ? ', or be left out' : ''}` }))
   ])
 })
 
@@ -53,7 +53,7 @@ t.test('a database that is missing, is not one of this package\'s, has other tex
   const damaged = databaseWith(t, 20_000, 'PRAGMA wal_checkpoint(TRUNCATE)')
   const file = readFileSync(damaged)
   writeFileSync(damaged, file.fill('damage', file.length / 2, file.length / 2 + 4_096))
-  await t.rejects(sqliteSource(damaged).then(entriesOf), { message: /plants\.db cannot be read: database disk image is malformed$/ })
+  await t.rejects(sqliteSource(damaged).then(entriesOf), { message: 'database disk image is malformed' })
 })
 
 t.test('plants created while a database is read do not prolong it', async t => {
@@ -77,15 +77,16 @@ t.test('a document that is not a valid plant is named by its id', async t => {
   mongo.on('insert', (_context, execute) => execute({ replicated: false }))
   await collection.insertMany([{ _id: 3n, name: 'not on the majority' } as Document], { writeConcern: { w: 1 } })
   const entries = await entriesOf(mongoSource(mongo.url))
+  const int64 = 'id must be an integer from -9223372036854775808 to 9223372036854775807 (int64)'
   t.strictSame(new Map(entries.map(({ where, plant }) => [where, plant])), new Map<string, unknown>([
     ['id -9223372036854775808', { id: -(2n ** 63n), name: 'a long' }],
     ['id 1', { id: 1n, name: 'an int32' }],
     ['id 2', { id: 2n, name: 'a double', tag: 't' }],
-    ['id 4', 'its name is not a string'],
-    ['id 5', 'its tag is not a string'],
-    ['id 6.5', 'its _id is not an integer of int64'],
-    ['id "seven"', 'its _id is not an integer of int64'],
-    ['id {"$oid":"6b02e41628411e28e5d85aa5"}', 'its _id is not an integer of int64']
+    ['id 4', 'name must be a string of well-formed Unicode'],
+    ['id 5', 'tag must be a string of well-formed Unicode, or be left out'],
+    ['id 6.5', `${int64}, without a fraction`],
+    ['id "seven"', `${int64}, written as a JSON number, not as a string`],
+    ['id {"$oid":"6b02e41628411e28e5d85aa5"}', `${int64}, written as a JSON number, not as an object`]
   ]))
 })
 

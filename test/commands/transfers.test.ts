@@ -58,7 +58,7 @@ t.test('plants that cannot be migrated are named by their ids, without the advic
   t.equal(code, 1)
   t.equal(stdout, 'copied 2, already there 0, in conflict 1, invalid 1\n')
   t.match(stderr, /^id 2: another plant has the id 2$/m)
-  t.match(stderr, /^id 4: its name or tag is not UTF-8 text$/m)
+  t.match(stderr, /^id 4: name must be a string of well-formed Unicode$/m)
   t.notMatch(stderr, 'again')
   t.strictSame(mongo.majority().get(2n), { name: 'another' })
 })
@@ -168,7 +168,7 @@ t.test('an export names a row that is not a valid plant by its id, and writes th
   const { code, stdout, stderr } = await run(['export', '--quiet'], { DATA_DIR: folder })
   t.equal(code, 1)
   t.equal(stdout, '{"id":0,"name":"plant 0"}\n{"id":1,"name":"plant 1","tag":"odd"}\n{"id":2,"name":"plant 2"}\n')
-  t.equal(stderr, 'id 10: its name or tag is not UTF-8 text\n')
+  t.equal(stderr, 'id 10: name must be a string of well-formed Unicode\n')
 })
 
 t.test('an export does not replace an existing file', async t => {

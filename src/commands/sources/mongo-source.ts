@@ -1,8 +1,7 @@
 import { BSON, type Document } from 'mongodb'
 import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
 import { faultOf, type DriverError } from '../../stores/mongo/mongo-errors.js'
-import type { NewPlant } from '../../plant-store.js'
-import { CopyError, type Entry, type PlantSource } from './plant-source.js'
+import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
 /** Milliseconds from which the driver's timeouts follow: long enough for an election. */
@@ -42,16 +41,7 @@ export function mongoSource (url: string): PlantSource {
   }
 }
 
-function entryOf (document: Document): Entry {
-  const { _id } = document
-  return { where: `id ${typeof _id === 'bigint' ? _id : BSON.EJSON.stringify(_id)}`, plant: plantOf(document) }
-}
-
-/** Returns the plant of a document, or why it is not a plant. */
-function plantOf ({ _id, name, tag }: Document): NewPlant | string {
-  const id = Number.isInteger(_id) ? BigInt(_id) : _id
-  if (typeof id !== 'bigint' || BigInt.asIntN(64, id) !== id) return 'its _id is not an integer of int64'
-  if (typeof name !== 'string') return 'its name is not a string'
-  if (tag === undefined) return { id, name }
-  return typeof tag === 'string' ? { id, name, tag } : 'its tag is not a string'
+function entryOf ({ _id, name, tag }: Document): Entry {
+  const where = `id ${typeof _id === 'bigint' ? _id : BSON.EJSON.stringify(_id)}`
+  return readEntry(where, () => ({ id: Number.isInteger(_id) ? BigInt(_id) : _id, name, tag }))
 }

@@ -1,11 +1,7 @@
 import { open } from 'node:fs/promises'
 import { addAbortSignal } from 'node:stream'
 import { parseBody } from '../../route/parse-body.js'
-import { ApiError } from '../../route/errors.js'
-import { validatorCompiler } from '../../route/compilers.js'
-import { NewPlantSchema } from '../../route/schemas.js'
-import type { NewPlant } from '../../plant-store.js'
-import type { Entry, PlantSource } from './plant-source.js'
+import { readEntry, type PlantSource } from './plant-source.js'
 
 /**
  * Plants in NDJSON, one per line; blank lines are skipped.
@@ -16,16 +12,15 @@ export async function ndjsonSource (path: string): Promise<PlantSource> {
   const input = file?.createReadStream() ?? process.stdin
   const size = (await file?.stat())?.size
   let number = 0
-
-  function entryOf (line: string): Entry[] {
-    const where = `line ${++number}`
-    return /^[ \t\r]*$/.test(line) ? [] : [{ where, plant: plantOf(Buffer.from(line, 'latin1')) }]
-  }
-
   return {
     async * pages (signal) {
       const chunks = addAbortSignal(signal, input).setEncoding('latin1')
-      for await (const lines of linesOf(chunks)) yield lines.flatMap(entryOf)
+      for await (const lines of linesOf(chunks)) {
+        yield lines.flatMap(line => {
+          number++
+          return /^[ \t\r]*$/.test(line) ? [] : readEntry(`line ${number}`, () => parseBody(Buffer.from(line, 'latin1')))
+        })
+      }
     },
     // The size of a pipe is 0.
     part: () => input.bytesRead / (size || NaN)
@@ -48,18 +43,4 @@ export async function * linesOf (chunks: AsyncIterable<string>): AsyncGenerator<
   }
   // The last line, if it has no trailing newline.
   if (rest !== '') yield [rest]
-}
-
-const validatePlant = validatorCompiler({ schema: NewPlantSchema, method: 'POST', url: '/plants', httpPart: 'body' })
-
-/** Parses a line as `POST /plants` parses its body; returns the plant, or why it is not a plant. */
-function plantOf (line: Buffer): NewPlant | string {
-  try {
-    const result = validatePlant(parseBody(line))
-    if ('error' in result) throw result.error
-    return result.value
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    return error.message.replace('The body', 'it')
-  }
 }

@@ -1,3 +1,6 @@
+import { validatorCompiler } from '../../route/compilers.js'
+import { ApiError } from '../../route/errors.js'
+import { NewPlantSchema } from '../../route/schemas.js'
 import type { NewPlant } from '../../plant-store.js'
 
 export interface Entry {
@@ -23,3 +26,17 @@ export interface PlantSource {
 
 /** Why a command cannot start or continue; the message is one line. */
 export class CopyError extends Error {}
+
+const validate = validatorCompiler({ schema: NewPlantSchema, method: 'POST', url: '/plants', httpPart: 'body' })
+
+/** Reads an entry, and validates it as `POST /plants` validates its body. */
+export function readEntry (where: string, read: () => unknown): Entry {
+  try {
+    const result = validate(read())
+    if ('error' in result) throw result.error
+    return { where, plant: result.value }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return { where, plant: error.message.replace('The body', 'it') }
+  }
+}
