@@ -5,8 +5,8 @@ import { interruption, showProgress, type Task } from './terminal.js'
 const MAX_NAMED = 100
 
 /**
- * Runs a copy. Progress and up to 100 plants that are not copied are reported on standard error, the counts on standard
- * output, but for an export, which may write plants there.
+ * Runs a copy. Progress and up to 100 plants that are not copied are reported on standard error, and the counts, except
+ * of an export, which may write plants there, on standard output.
  * @param copy copies and counts entries; once the signal is aborted, it ends cleanly, with an error
  * @returns the exit code: 0 if every plant was copied, otherwise 1
  * @throws {CopyError} if it was interrupted, or could not be finished
@@ -36,14 +36,12 @@ export async function runCopy (
   return tally.notCopied === 0 ? 0 : 1
 }
 
-/** Counts the outcomes of a copy. */
+/** Counts the outcomes of a copy; invalid are entries that are not plants, or that the target does not accept. */
 export class Tally {
   copied = 0
-  /** Plants that were in the target before. */
   alreadyThere = 0
   /** Plants whose id another plant has. */
   inConflict = 0
-  /** Entries of the source that are not plants, or that the target does not accept. */
   invalid = 0
 
   /** @param report called with a line for each of the first 100 plants that are not copied */

@@ -25,9 +25,7 @@ export async function importPlants (env: NodeJS.ProcessEnv, { file, quiet }: Com
 export async function migrate (env: NodeJS.ProcessEnv, { quiet }: Command): Promise<number> {
   const location = readStoreLocation(env)
   const { DATA_DIR, MONGODB_URL } = location
-  if (MONGODB_URL === undefined) {
-    throw new ConfigurationError('MONGODB_URL is not set: set it, or MONGODB_URL_FILE, to the MongoDB that the plants are copied to')
-  }
+  if (MONGODB_URL === undefined) throw new ConfigurationError('MONGODB_URL is not set: set it, or MONGODB_URL_FILE, to the MongoDB that the plants are copied to')
   const task = { name: 'migrate', from: describeStore({ DATA_DIR }), to: describeStore(location), quiet } as const
   return copyIntoStore(task, await sqliteSource(databaseFile(DATA_DIR)), location)
 }

@@ -10,9 +10,7 @@ import { CopyError } from './sources/plant-source.js'
  * @param mode the file's permissions, less those of the umask
  * @throws {CopyError} if the name is taken
  */
-export async function createFile (
-  path: string, write: (partialPath: string) => Promise<void>, mode = 0o666
-): Promise<void> {
+export async function createFile (path: string, write: (partialPath: string) => Promise<void>, mode = 0o666) {
   // Before a long copy, too.
   await requireAbsence(path)
   const folder = dirname(resolve(path))
