@@ -1,7 +1,10 @@
 import { open } from 'node:fs/promises'
 import { addAbortSignal } from 'node:stream'
 import { parseBody } from '../../route/parse-body.js'
-import { readEntry, type PlantSource } from './plant-source.js'
+import { CopyError, readEntry, type PlantSource } from './plant-source.js'
+
+/** More than the largest MongoDB document takes with every character escaped. */
+const MAX_LINE_BYTES = 2 ** 27
 
 /**
  * Plants in NDJSON, one per line; blank lines are skipped.
@@ -35,6 +38,7 @@ export async function * linesOf (chunks: AsyncIterable<string>): AsyncGenerator<
   let rest = ''
   for await (const chunk of chunks) {
     rest += chunk
+    if (rest.length > MAX_LINE_BYTES) throw new CopyError(`a line is longer than ${MAX_LINE_BYTES} bytes, and so is no plant`)
     // A long line is split once, not with each of its chunks.
     if (!chunk.includes('\n')) continue
     const lines = rest.split('\n')
