@@ -14,7 +14,7 @@ const text = (options: { default?: string, pattern?: string }, description: stri
   Type.String({ minLength: 1, ...options, description })
 
 const SHORTEST_TOKEN = 16
-/** unix(7): `sun_path` has 108 bytes on Linux and 104 on macOS, including the terminating NUL. */
+/** unix(7): `sun_path` has 108 bytes on Linux and 104 on macOS, with a NUL at its end. Node would cut off the rest. */
 const SOCKET_PATH_BYTES = 103
 
 const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -44,9 +44,6 @@ export const environment = Type.Object({
   DOCS: Type.Optional(Type.Boolean({ description: 'true or false: an API page at /docs; unset, true except in production' }))
 })
 
-/** Headers that cannot carry a request id: they frame a message, hold a secret or have another meaning. */
-const reservedHeaders = /^(?:allow|connection|content-.*|date|expect|host|keep-alive|retry-after|(?:set-)?cookie|te|trailer|transfer-encoding|upgrade|www-authenticate|(?:proxy-)?auth.*)$/i
-
 export interface Configuration extends Omit<Static<typeof environment>, 'ACCESS_TOKENS'> {
   /** Undefined if none are set, which is allowed only outside production. */
   ACCESS_TOKENS: readonly string[] | undefined
@@ -64,16 +61,11 @@ export function isSocketPath (host: string): boolean {
 export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
   const isProduction = env.NODE_ENV === 'production'
   const values = readEnvironment(env, environment)
-  const { HOST, PORT, METRICS_PORT, TRUST_PROXY, REQUEST_ID_HEADER, TLS_CERT_FILE, TLS_KEY_FILE } = values
-  if (isSocketPath(HOST)) {
-    if (Buffer.byteLength(HOST) > SOCKET_PATH_BYTES) throw new ConfigurationError(`HOST is a path of ${Buffer.byteLength(HOST)} bytes: the path of a Unix socket must have ${SOCKET_PATH_BYTES} bytes or fewer`)
-  } else if (METRICS_PORT !== undefined && METRICS_PORT === PORT && PORT !== 0) {
-    throw new ConfigurationError(`METRICS_PORT and PORT are both ${PORT}: METRICS_PORT must be a different port`)
+  const { HOST, TRUST_PROXY, TLS_CERT_FILE, TLS_KEY_FILE } = values
+  if (isSocketPath(HOST) && Buffer.byteLength(HOST) > SOCKET_PATH_BYTES) {
+    throw new ConfigurationError(`HOST is a path of ${Buffer.byteLength(HOST)} bytes: the path of a Unix socket must have ${SOCKET_PATH_BYTES} bytes or fewer`)
   }
   if (TRUST_PROXY !== undefined) trustedProxies(TRUST_PROXY)
-  if (REQUEST_ID_HEADER !== undefined && reservedHeaders.test(REQUEST_ID_HEADER)) {
-    throw new ConfigurationError(`REQUEST_ID_HEADER is ${REQUEST_ID_HEADER}, which has another meaning in HTTP: it must be the name of a header such as x-request-id`)
-  }
   const ACCESS_TOKENS = values.ACCESS_TOKENS === undefined ? undefined : readTokens(values.ACCESS_TOKENS)
   if (ACCESS_TOKENS === undefined && isProduction) {
     throw new ConfigurationError('ACCESS_TOKENS is not set: with NODE_ENV=production set it, or ACCESS_TOKENS_FILE, to access tokens of 16 characters or more')
@@ -94,11 +86,9 @@ export function readStoreLocation (env: NodeJS.ProcessEnv): StoreLocation {
 function readTokens (text: string): string[] {
   const tokens = text.split(/[\s,]+/).filter(token => token !== '')
   if (tokens.length === 0) throw new ConfigurationError('ACCESS_TOKENS holds no token: it must hold access tokens, separated by commas or white space')
-  tokens.forEach((token, index) => {
+  for (const [index, token] of tokens.entries()) {
     const fault = token.length < SHORTEST_TOKEN ? 'is too short' : b64token.test(token) ? undefined : 'has a character that no token may have'
-    if (fault !== undefined) {
-      throw new ConfigurationError(`ACCESS_TOKENS: token ${index + 1} of ${tokens.length} ${fault}: each must be ${SHORTEST_TOKEN} characters or more of letters, digits and -._~+/ (RFC 6750, b64token)`)
-    }
-  })
+    if (fault !== undefined) throw new ConfigurationError(`ACCESS_TOKENS: token ${index + 1} of ${tokens.length} ${fault}: each must be ${SHORTEST_TOKEN} characters or more of letters, digits and -._~+/ (RFC 6750, b64token)`)
+  }
   return tokens
 }

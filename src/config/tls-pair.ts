@@ -1,5 +1,5 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { createSecureContext } from 'node:tls'
+import { X509Certificate } from 'node:crypto'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { codeOf } from '../error-message.js'
 import { ConfigurationError, readFileOf } from './read-environment.js'
 
@@ -18,23 +18,16 @@ export function readTlsPair (certFile: string | undefined, keyFile: string | und
   if (keyFile === undefined) throw new ConfigurationError('TLS_KEY_FILE is not set: with TLS_CERT_FILE it must be')
   const cert = readFileOf('TLS_CERT_FILE', certFile)
   const key = readFileOf('TLS_KEY_FILE', keyFile)
-  const certificate = orRefuse(() => new X509Certificate(cert),
-    () => 'TLS_CERT_FILE names a file without a certificate: it must be PEM, the certificate first, then its chain')
-  const privateKey = orRefuse(() => createPrivateKey(key),
-    () => 'TLS_KEY_FILE names a file without a private key: it must be PEM, without a passphrase')
-  if (!certificate.checkPrivateKey(privateKey)) {
-    throw new ConfigurationError('TLS_KEY_FILE names a key of another certificate: it must be the private key of TLS_CERT_FILE')
-  }
-  // X509Certificate reads only the first certificate, and accepts keys that OpenSSL's security level does not.
-  orRefuse(() => createSecureContext({ cert, key }),
-    error => `TLS_CERT_FILE cannot be used for TLS (${codeOf(error)}): it must be PEM, the certificate first, then its complete chain`)
-  return { cert, key, expiresAt: Date.parse(certificate.validTo) }
+  // In lists, since an empty text would be taken for none.
+  check({ cert: [cert] }, 'TLS_CERT_FILE', 'PEM, the certificate first, then its complete chain')
+  check({ cert, key: [key] }, 'TLS_KEY_FILE', 'the private key of TLS_CERT_FILE, PEM, without a passphrase')
+  return { cert, key, expiresAt: Date.parse(new X509Certificate(cert).validTo) }
 }
 
-function orRefuse<T> (parse: () => T, messageFor: (error: unknown) => string): T {
+function check (options: SecureContextOptions, variable: string, allowed: string): void {
   try {
-    return parse()
+    createSecureContext(options)
   } catch (error) {
-    throw new ConfigurationError(messageFor(error))
+    throw new ConfigurationError(`${variable} cannot be used for TLS (${codeOf(error)}): it must be ${allowed}`)
   }
 }

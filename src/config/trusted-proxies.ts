@@ -3,8 +3,8 @@ import { compile } from '@fastify/proxy-addr'
 import { ConfigurationError } from './read-environment.js'
 
 /**
- * Reads TRUST_PROXY as Fastify reads a list of `trustProxy`: IP addresses and CIDR ranges, and `unix:`, as nginx names
- * it, for a proxy that connects through a Unix socket and so has no address. Throws a ConfigurationError.
+ * Reads TRUST_PROXY as Fastify reads a list of `trustProxy`, and `unix:`, as nginx names it, for a proxy that connects
+ * through a Unix socket and so has no address. Throws a ConfigurationError.
  */
 export function trustedProxies (list: string): (address: string | undefined) => boolean {
   const ranges = list.split(',').map(range => range.trim())
@@ -17,9 +17,9 @@ export function trustedProxies (list: string): (address: string | undefined) => 
       throw new ConfigurationError(`TRUST_PROXY holds ${JSON.stringify(range)}: it must be addresses or CIDR ranges of proxies, or unix:, separated by commas`)
     }
   })
-  return address => address === undefined
-    ? ranges.includes('unix:')
-    : trusts.some(trust => trust(withoutPort(address), 0))
+  return address => (
+    address === undefined ? ranges.includes('unix:') : trusts.some(trust => trust(withoutPort(address), 0))
+  )
 }
 
 /** An address of X-Forwarded-For without the port that Azure's gateway adds, as in `192.0.2.1:5678`. */

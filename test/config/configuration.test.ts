@@ -20,6 +20,8 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
   const other = makeCertificate(folder, 'other')
   const damaged = join(folder, 'damaged')
   writeFileSync(damaged, one.pem + other.pem.slice(0, 300))
+  const empty = join(folder, 'empty')
+  writeFileSync(empty, '')
   const loop = join(folder, 'loop')
   symlinkSync(loop, loop)
   const wrong: [RegExp, NodeJS.ProcessEnv][] = [
@@ -51,17 +53,17 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     [/^TRUST_PROXY holds "1": /, { TRUST_PROXY: '1' }],
     [/^KEEP_ALIVE_TIMEOUT is "72s": it must be an integer from 1 to 3600000: milliseconds /, { KEEP_ALIVE_TIMEOUT: '72s' }],
     [/^REQUEST_ID_HEADER is "x id": it must be the name of a header/, { REQUEST_ID_HEADER: 'x id' }],
-    [/^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/, { REQUEST_ID_HEADER: 'Authorization' }],
     [/^METRICS_PORT is "70000": it must be an integer from 0 to 65535: the port /, { METRICS_PORT: '70000' }],
-    [/^METRICS_PORT and PORT are both 4000: METRICS_PORT must be a different port$/, { METRICS_PORT: '4000', PORT: '4000' }],
     [/^DOCS is "on": it must be true or false: /, { DOCS: 'on' }],
     [/^TLS_KEY_FILE is not set: /, { TLS_CERT_FILE: one.cert }],
     [/^TLS_CERT_FILE is not set: /, { TLS_KEY_FILE: one.key }],
     [/^TLS_CERT_FILE is ".*", which cannot be read \(ENOENT\)/, { TLS_CERT_FILE: join(folder, 'none'), TLS_KEY_FILE: one.key }],
-    [/^TLS_CERT_FILE names a file without a certificate/, { TLS_CERT_FILE: text, TLS_KEY_FILE: one.key }],
-    [/^TLS_KEY_FILE names a file without a private key/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: text }],
+    [/^TLS_CERT_FILE cannot be used for TLS \(ERR_OSSL_\w+\): it must be PEM, /, { TLS_CERT_FILE: text, TLS_KEY_FILE: one.key }],
+    [/^TLS_KEY_FILE cannot be used for TLS \(ERR_OSSL_\w+\): it must be the private key of TLS_CERT_FILE, PEM, without a passphrase$/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: text }],
     [/^TLS_CERT_FILE .*\(ERR_OSSL_\w+\): it must be PEM, the certificate first, then its complete chain$/, { TLS_CERT_FILE: damaged, TLS_KEY_FILE: one.key }],
-    [/^TLS_KEY_FILE names a key of another certificate/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: other.key }],
+    [/^TLS_CERT_FILE cannot be used for TLS /, { TLS_CERT_FILE: empty, TLS_KEY_FILE: one.key }],
+    [/^TLS_KEY_FILE cannot be used for TLS /, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: empty }],
+    [/^TLS_KEY_FILE cannot be used for TLS \(ERR_OSSL_X509_KEY_VALUES_MISMATCH\)/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: other.key }],
     [/^ACCESS_TOKENS is not set: with NODE_ENV=production/, { NODE_ENV: 'production' }]
   ]
   for (const [line, values] of wrong) {
