@@ -1,25 +1,16 @@
 import { destination } from 'pino'
 
-/** Bytes buffered while the log cannot be written; further lines are lost. */
-const BUFFER_BYTES = 1_000_000
-/** Milliseconds after which gathered lines are written, and a failed write is attempted again. */
-const FLUSH_MS = 100
-/** Milliseconds for which the exit of the process waits for a slow reader of the log. */
-const EXIT_FLUSH_MS = 1_000
-
 /**
  * Opens the output of the log. While it cannot be written (a full disk, a pipe without a reader), lines are buffered up
  * to a limit.
- * @param minLength bytes to gather before a write
+ * @param minLength bytes to gather before a write, for 100 ms at most
  * @param onLost called after an outage with the number of lines lost
  */
-export function logOutput (
-  fd: number, minLength: number, onLost: (lost: number) => void
-): ReturnType<typeof destination> {
-  let exitsBefore = -Infinity
-  const options = { fd, sync: true, minLength, maxLength: BUFFER_BYTES, periodicFlush: FLUSH_MS }
+export function logOutput (fd: number, minLength: number, onLost: (lost: number) => void) {
+  let waitsUntil = -Infinity
+  const options = { fd, sync: true, minLength, maxLength: 1_000_000, periodicFlush: 100 }
   // By default sonic-boom blocks the process until a slow reader catches up.
-  const output = destination({ ...options, retryEAGAIN: () => performance.now() < exitsBefore })
+  const output = destination({ ...options, retryEAGAIN: () => performance.now() < waitsUntil })
   let [isFaulty, isWarned, lost] = [false, false, 0]
   const warn = (reason: string): void => {
     if (!isWarned) process.stderr.write(`plant-store: the log cannot be written (${reason}), continuing without logs\n`)
@@ -39,13 +30,14 @@ export function logOutput (
   })
   const flushSync = output.flushSync.bind(output)
   output.flushSync = () => {
-    exitsBefore = performance.now() + EXIT_FLUSH_MS
+    // A slow reader has another second.
+    waitsUntil = performance.now() + 1_000
     output.flush()
     try {
       // After any fault except a slow reader, sonic-boom would retry forever.
       if (!isFaulty) flushSync()
     } catch {
-      // The reader is too slow: the last lines are lost.
+      // The last lines are lost.
     }
   }
   process.on('exit', output.flushSync)

@@ -1,6 +1,5 @@
-import { Writable } from 'node:stream'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
-import { pino, type DestinationStream, type Logger } from 'pino'
+import { pino, type Logger } from 'pino'
 import { systemClock, type Clock } from '../../clock.js'
 import type { Configuration } from '../../config/configuration.js'
 import { withoutPort } from '../../config/trusted-proxies.js'
@@ -10,29 +9,13 @@ import { logOutput } from './log-output.js'
  * Makes the logger: JSON lines, or readable lines on a terminal. A write per line would cost a third of a request, so
  * with an access log several lines share one. Buffered lines are written when the process exits.
  */
-export async function createLogger (
-  { LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }
-): Promise<Logger> {
-  const lines = logOutput(output.fd, ACCESS_LOG && !output.isTTY ? 4_096 : 1, lost => {
+export async function createLogger ({ LOG_LEVEL, ACCESS_LOG }: Configuration, { fd, isTTY }: typeof process.stdout) {
+  const output = logOutput(fd, ACCESS_LOG && !isTTY ? 4_096 : 1, lost => {
     log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`)
   })
-  const log: Logger = pino({ level }, output.isTTY ? await prettily(lines) : lines)
+  const pretty = isTTY && (await import('pino-pretty')).prettyFactory({ ignore: 'pid,hostname', translateTime: 'HH:MM:ss' })
+  const log: Logger = pino({ level: LOG_LEVEL }, pretty ? { write: line => { output.write(pretty(line)) } } : output)
   return log
-}
-
-async function prettily (lines: DestinationStream): Promise<DestinationStream> {
-  const { PinoPretty } = await import('pino-pretty')
-  // PinoPretty would destroy the output once a line cannot be written, for example after the terminal was closed.
-  const destination = new Writable({
-    decodeStrings: false,
-    write (line: string, _encoding, done) {
-      lines.write(line)
-      done()
-    }
-  })
-  const { NO_COLOR = '', TERM } = process.env
-  const colorize = NO_COLOR === '' && TERM !== 'dumb'
-  return PinoPretty({ colorize, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true, destination })
 }
 
 const FAULTS_PER_SECOND = 100
@@ -60,14 +43,13 @@ export function faultLoggers (log: FastifyBaseLogger, clock: Clock = systemClock
  * Logs one line for a request when its response has ended: without its body, its credentials and its query, which may
  * be a token; without a status code if the client disconnected before the end of its response.
  */
-export function logAccess (log: FastifyBaseLogger, request: FastifyRequest, { raw }: FastifyReply): void {
+export function logAccess (log: FastifyBaseLogger, request: FastifyRequest, reply: FastifyReply): void {
   const { id: reqId, method, url } = request
-  const started = performance.now()
   // A Unix socket and a closed one have no address.
   const remoteAddress = withoutPort(request.ip ?? 'unix')
-  raw.on('close', () => {
-    const statusCode = raw.writableFinished ? raw.statusCode : undefined
-    const responseTime = Number((performance.now() - started).toFixed(3))
+  reply.raw.on('close', () => {
+    const statusCode = reply.raw.writableFinished ? reply.raw.statusCode : undefined
+    const responseTime = Number(reply.elapsedTime.toFixed(3))
     log.info({ reqId, method, url: url.split('?', 1)[0], statusCode, responseTime, remoteAddress }, 'request')
   })
 }
