@@ -8,16 +8,14 @@ import type { PlantStore } from '../plant-store.js'
 
 const READY_TIMEOUT_MS = 3_000
 const LAG_INTERVAL_MS = 100
-/** A request waits about as long as a timer: above this lag, clients should retry later. */
 const TOO_LATE_MS = 500
 
 /** Whether the service can take plants. */
 export class Health {
-  /** Whether create requests should be refused until the event loop has caught up. */
+  /** Whether create requests are refused until the event loop has caught up. */
   overloaded = false
   /** Set at a shutdown, so that a load balancer sends no more requests. */
   closing = false
-  /** The check of the store that is running, which all requests share. */
   #check: Promise<string | undefined> | undefined
 
   constructor (private readonly store: PlantStore) {}
@@ -26,6 +24,7 @@ export class Health {
   async fault (): Promise<string | undefined> {
     if (this.closing) return 'the service is shutting down'
     if (this.overloaded) return 'the service is overloaded'
+    // All requests share one check of the store.
     this.#check ??= Promise.race([
       this.store.ready?.().then(() => undefined, messageOf),
       sleep(READY_TIMEOUT_MS, `the store did not respond within ${READY_TIMEOUT_MS} ms`, { ref: false })
@@ -33,10 +32,7 @@ export class Health {
     return this.#check
   }
 
-  /**
-   * Notices when the event loop lags: a timer is late twice in a row. Once is not enough: the machine may have been
-   * asleep. `@fastify/under-pressure` would refuse requests for a second after a single such stall.
-   */
+  /** Notices when the event loop lags: a timer is late twice in a row. Once, the machine may have been asleep. */
   watchEventLoop (): void {
     let expected = performance.now() + LAG_INTERVAL_MS
     let wasLate = false
@@ -52,21 +48,16 @@ export class Health {
 
 export const HealthSchema = Type.Object({ status: Type.Unsafe<'ok'>({ type: 'string', enum: ['ok'] }) }, { title: 'Health', description: 'Yes' })
 
+const example = { value: { error: 50301, message: 'Not ready: the service is shutting down' } }
 const notReady = {
   ...errorResponses('notStored')[503],
   description: 'No; the message says why',
-  content: {
-    'application/json': {
-      schema: ErrorSchema,
-      examples: { notReady: { value: { error: 50301, message: 'Not ready: the service is shutting down' } } }
-    }
-  }
+  content: { 'application/json': { schema: ErrorSchema, examples: { notReady: example } } }
 }
 
 const probe = (operationId: string, summary: string, more?: object) => ({
   operationId,
   summary,
-  description: 'For probes of a load balancer or of Kubernetes.',
   tags: ['health'],
   security: [],
   response: { 200: HealthSchema, ...errorResponses('requestMalformed'), ...more }
@@ -75,9 +66,7 @@ const probe = (operationId: string, summary: string, more?: object) => ({
 /** `GET /health/live` and `GET /health/ready`, for probes; they take no token. */
 export async function healthRoutes (app: FastifyInstance, { health }: { health: Health }): Promise<void> {
   app.get('/health/live', { schema: probe('live', 'Whether the process responds') }, () => ({ status: 'ok' }))
-
-  const schema = probe('ready', 'Whether the service can take plants', { 503: notReady })
-  app.get('/health/ready', { schema }, async () => {
+  app.get('/health/ready', { schema: probe('ready', 'Whether the service can take plants', { 503: notReady }) }, async () => {
     const fault = await health.fault()
     if (fault !== undefined) throw new ApiError('notStored', `Not ready: ${fault}`)
     return { status: 'ok' }

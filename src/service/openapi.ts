@@ -48,27 +48,23 @@ export async function describeApi (app: FastifyInstance, docs: boolean): Promise
     transformObject: input => complete('openapiObject' in input ? input.openapiObject as Document : {})
   })
   app.get('/openapi.json', () => app.swagger())
-  if (docs) await app.register(docsPage)
-}
-
-async function docsPage (page: FastifyInstance): Promise<void> {
-  page.addHook('onRequest', async ({ headers }) => {
-    // Range may be ignored (RFC 9110, section 14.2), and the table of errors has no 412 and 416.
-    for (const name of ['range', 'if-match', 'if-unmodified-since']) Reflect.deleteProperty(headers, name)
-  })
-  page.setErrorHandler((error: FastifyError) => {
-    // @fastify/static refuses, for example, a path with a NUL character or one that leaves its folder.
-    throw error.code === 'FST_STATIC_FORBIDDEN_PATH' || error.name === 'BadRequestError' ? new ApiError('pathUnknown') : error
-  })
-  await page.register(import('@fastify/swagger-ui'), {
-    routePrefix: '/docs',
-    // The links of the page are relative: a proxy may serve it under a prefix.
-    indexPrefix: '.',
-    // It takes the server as relative to `/docs/json`.
-    transformSpecification: document => ({ ...document, servers: [{ url: '..' }] }),
-    // The default upgrades requests to HTTPS, which leaves a page over plain HTTP blank, except on localhost.
-    staticCSP: "default-src 'self'; base-uri 'self'; frame-ancestors 'self'; img-src 'self' data:; object-src 'none'",
-    uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null, syntaxHighlight: false },
-    theme: { title: 'plant-store' }
+  if (!docs) return
+  await app.register(async page => {
+    page.setErrorHandler((error: FastifyError) => {
+      // @fastify/static refuses, for example, a path that leaves its folder, or a range that a file does not have.
+      const isOfStatic = !(error instanceof ApiError) && Number(error.statusCode) < 500
+      throw isOfStatic ? new ApiError('pathUnknown') : error
+    })
+    await page.register(import('@fastify/swagger-ui'), {
+      routePrefix: '/docs',
+      // The links of the page are relative: a proxy may serve it under a prefix.
+      indexPrefix: '.',
+      // It takes the server as relative to `/docs/json`.
+      transformSpecification: document => ({ ...document, servers: [{ url: '..' }] }),
+      // The default upgrades requests to HTTPS, which leaves a page over plain HTTP blank, except on localhost.
+      staticCSP: "default-src 'self'; base-uri 'self'; frame-ancestors 'self'; img-src 'self' data:; object-src 'none'",
+      uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null, syntaxHighlight: false },
+      theme: { title: 'plant-store' }
+    })
   })
 }
