@@ -1,6 +1,6 @@
-import type { Server as NetServer } from 'node:net'
+import type { Server as NetServer, Socket } from 'node:net'
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Tokens } from '../route/authentication.js'
 import { ApiError, sendError } from '../route/errors.js'
 import { plantStore } from '../plugin.js'
@@ -8,14 +8,14 @@ import type { PlantStore } from '../plant-store.js'
 import type { Configuration } from '../config/configuration.js'
 import { trustedProxies } from '../config/trusted-proxies.js'
 import { healthRoutes, type Health } from './health.js'
-import { clientErrorHandler, type LatestReplies } from './http/client-errors.js'
-import { requestFaults, requestIds, unknownRoute } from './http/requests.js'
+import { clientErrorHandler } from './http/client-errors.js'
+import { faultOf, requestIds, unknownRoute } from './http/requests.js'
 import { configureServer, drain, serverOptions } from './http/server.js'
 import { faultLoggers, logAccess } from './logging/logger.js'
 import type { ServiceMetrics } from './metrics.js'
 import { describeApi } from './openapi.js'
 
-export interface AppOptions {
+interface AppOptions {
   configuration: Partial<Configuration>
   store: PlantStore
   tokens: Tokens
@@ -26,20 +26,14 @@ export interface AppOptions {
   listeners?: readonly NetServer[]
 }
 
-/** The lines about requests are those of the access log. */
-class WithoutRequests extends LogController {
-  override incomingRequest (): void {}
-  override requestCompleted (): void {}
-}
-
 /** Makes the HTTP service around the plugin, not listening yet. Closing it cuts off no request. */
-export async function createApp (options: AppOptions): Promise<FastifyInstance> {
-  const { configuration, store, tokens, health, log, metrics, listeners = [] } = options
+export async function createApp (
+  { configuration, store, tokens, health, log, metrics, listeners = [] }: AppOptions
+): Promise<FastifyInstance> {
   const { TRUST_PROXY, REQUEST_ID_HEADER, ACCESS_LOG, DOCS } = configuration
   const isTrusted = TRUST_PROXY === undefined ? () => false : trustedProxies(TRUST_PROXY)
   const newId = requestIds(REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
-  const latestReplies: LatestReplies = new WeakMap()
-  const faultOf = requestFaults()
+  const latestReplies = new WeakMap<Socket, FastifyReply>()
   const { loggerFor, report } = faultLoggers(log)
 
   /** Begins a request; returns its error if it is not well-formed. */
@@ -56,10 +50,11 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
   const app = fastify({
     ...serverOptions(configuration),
     genReqId: newId,
-    ...(TRUST_PROXY !== undefined && { trustProxy: isTrusted }),
+    trustProxy: isTrusted,
     return503OnClosing: false,
     loggerInstance: log,
-    logController: new WithoutRequests(),
+    // The lines about requests are those of the access log.
+    logController: new LogController({ disableRequestLogging: true }),
     // A child logger for each request would cost more than the request, so only requests that fail get one.
     childLoggerFactory: logger => logger,
     // Instead of Ajv, the only compiler that the type knows: loading it takes 7 % of the time of a start.
@@ -70,11 +65,9 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
   })
   configureServer(app.server)
 
-  const routes: RouteOptions[] = []
-  app.addHook('onRoute', route => { routes.push(route) })
   app.addHook('onRequest', (request, reply, done) => {
     const error = begin(request, reply)
-    if (error !== undefined || request.is404) return done(error ?? unknownRoute(routes, request, reply))
+    if (error !== undefined || request.is404) return done(error ?? unknownRoute(request, reply))
     if (!health.overloaded || request.method !== 'POST') return done()
     done(new ApiError('notStored', 'The service is overloaded; this request did not store the plant: retry later'))
   })
@@ -92,7 +85,8 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
   app.setErrorHandler((error, request, reply) => {
     sendError(error instanceof ApiError ? error : new ApiError('internal', undefined, error), request, reply)
   })
-  app.setNotFoundHandler((request, reply) => { throw unknownRoute(routes, request, reply) })
+  // A file of the API page that does not exist.
+  app.setNotFoundHandler(() => { throw new ApiError('pathUnknown') })
   app.addHook('preClose', async () => {
     health.closing = true
     await drain(app.server, [app.server, ...listeners])

@@ -6,8 +6,7 @@ import https from 'node:https'
 import { connect, createServer, type AddressInfo, type Server as NetServer } from 'node:net'
 import { dirname } from 'node:path'
 import { codeOf } from '../../error-message.js'
-import { isSocketPath } from '../../config/configuration.js'
-import { ConfigurationError } from '../../config/read-environment.js'
+import { ConfigurationError, isSocketPath } from '../../config/configuration.js'
 
 /**
  * Listens on a Unix socket, or on every address of a host, as Fastify does for `localhost`.
@@ -21,12 +20,11 @@ export async function listenOn (server: Server, host: string, port: number): Pro
     await chmod(host, 0o660)
     return [server]
   }
-  const addresses = new Set((await lookup(host, { all: true })).map(({ address }) => address))
   // Half-open connections are for HTTP, not for TLS, as Node's own servers have it.
   const options = { allowHalfOpen: !(server instanceof https.Server), noDelay: true }
   const listeners: NetServer[] = []
   let unavailable: unknown
-  for (const address of addresses) {
+  for (const address of new Set((await lookup(host, { all: true })).map(({ address }) => address))) {
     const listener = listeners.length === 0 ? server : createServer(options, socket => { server.emit('connection', socket) })
     try {
       await once(listener.listen(port, address), 'listening')
@@ -44,19 +42,16 @@ export async function listenOn (server: Server, host: string, port: number): Pro
 
 /** Removes the socket that a killed process left behind; throws a ConfigurationError if no socket can be made there. */
 export async function removeStaleSocket (path: string): Promise<void> {
+  const refused = (fault: string) => new ConfigurationError(`HOST is ${JSON.stringify(path)}, ${fault}: it must be a path that is not in use, in an existing folder`)
   // Listening would fail with "permission denied".
-  if (await stat(dirname(path)).catch(codeOf) === 'ENOENT') throw new ConfigurationError(`HOST is ${JSON.stringify(path)}, whose folder does not exist: it must be a path in an existing folder`)
+  if (await stat(dirname(path)).catch(codeOf) === 'ENOENT') throw refused('whose folder does not exist')
   const found = await stat(path).catch(() => undefined)
   if (found === undefined) return
-  const fault = !found.isSocket() ? 'is a file that is not a socket' : await isLive(path) ? 'another process listens on' : undefined
-  if (fault !== undefined) throw new ConfigurationError(`HOST is ${JSON.stringify(path)}, which ${fault}: it must be a path that is not in use`)
-  await unlink(path)
-}
-
-/** Only a refused connection proves that no process listens; a missing permission, for example, does not. */
-async function isLive (path: string): Promise<boolean> {
+  if (!found.isSocket()) throw refused('which is a file that is not a socket')
   const socket = connect(path)
-  const code = await once(socket, 'connect').then(() => 'connected', codeOf)
+  const outcome = await once(socket, 'connect').catch(codeOf)
   socket.destroy()
-  return code !== 'ECONNREFUSED'
+  // No other error proves that no process listens: a permission may be missing.
+  if (outcome !== 'ECONNREFUSED') throw refused('which another process listens on')
+  await unlink(path)
 }

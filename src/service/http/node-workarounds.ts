@@ -12,20 +12,16 @@ export function keepTick (): void {
 }
 
 /**
- * Makes each response on a connection be written by one `write`. Node 20 and 22 end a response with an empty chunk
- * (`OutgoingMessage.end`), and so use `writev`: 4 to 12 % of the main thread's processor time of a create request. Node
- * 24.21 and 26 do not.
+ * Makes each response on a connection be written by one `write`. Node 20 and 22 end a response with an empty chunk, and
+ * so use `writev`: 4 to 12 % of the main thread's processor time of a create request. Node 24.21 and 26 do not.
  */
 export function writeInOnePiece (socket: Socket): void {
   socket._writev = withoutEmptyChunk
 }
 
-type Writev = NonNullable<Socket['_writev']>
-
-/** As `Writable._writev`: any other chunks are written as Node writes them. */
-function withoutEmptyChunk (this: Socket, ...[chunks, done]: Parameters<Writev>): void {
-  const [first, second] = chunks
-  const isOne = first !== undefined && second?.chunk.length === 0 && chunks.length === 2
+const withoutEmptyChunk: NonNullable<Socket['_writev']> = function (this: Socket, chunks, done) {
+  const [first, last] = chunks
+  const isOne = first !== undefined && last?.chunk.length === 0 && chunks.length === 2
   if (isOne) this._write(first.chunk, first.encoding, done)
   else Socket.prototype._writev?.call(this, chunks, done)
 }

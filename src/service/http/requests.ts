@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { repeatedHeader } from '../../route/authentication.js'
 import { ApiError } from '../../route/errors.js'
 
 /**
  * Makes the function that makes request ids, unique across processes and restarts: a random prefix and a counter.
- * @param header the header that sets the id, in lower case
- * @param isTrusted decides whether this header of a peer is believed
+ * @param header the header, in lower case, in which a trusted peer sets the id
  */
 export function requestIds (header: string | undefined, isTrusted: (address: string | undefined) => boolean) {
   const prefix = `${randomBytes(9).toString('base64url')}-`
   let count = 0
-
-  /** @param request left out for what is not a request */
   return function newId (request?: IncomingMessage): string {
     const given = header === undefined ? undefined : request?.headers[header]
     const isValid = typeof given === 'string' && /^[!-~]{1,128}$/.test(given) && isTrusted(request?.socket.remoteAddress)
@@ -25,31 +22,21 @@ export function requestIds (header: string | undefined, isTrusted: (address: str
 // (RFC 9112, section 3.2).
 const validHost = /^(?:(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::\d*)?)?$/i
 
-/** Makes a function that finds the fault of a request that Node's parser accepts and RFC 9112 does not. */
-export function requestFaults () {
-  /** Nearly all requests have the same Host, so the last valid one is not checked again. */
-  let lastValidHost: string | undefined
-
-  return function faultOf ({ raw, is404 }: FastifyRequest): string | undefined {
-    const { headers: { host }, rawHeaders, httpVersionMajor, httpVersionMinor, method } = raw
-    if (httpVersionMajor !== 1) return 'The HTTP version is not supported: use HTTP/1.1'
-    // The only route for POST, that of plants, looks for them itself.
-    const repeated = method === 'POST' && !is404 ? undefined : repeatedHeader(rawHeaders)
-    if (repeated !== undefined) return `There is more than one ${repeated} header: send one`
-    if (host === lastValidHost && host !== undefined) return undefined
-    // Section 3.2; HTTP/1.0 needs no Host.
-    if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The Host header is missing'
-    if (!validHost.test(host)) return 'The Host header is not valid: send a host name or an address, and a port if need be'
-    lastValidHost = host
-    return undefined
-  }
+/** Finds the fault of a request that Node's parser accepts and RFC 9112 does not. */
+export function faultOf ({ raw, is404 }: FastifyRequest): string | undefined {
+  const { headers: { host }, rawHeaders, httpVersionMajor, httpVersionMinor, method } = raw
+  if (httpVersionMajor !== 1) return 'The HTTP version is not supported: use HTTP/1.1'
+  // The only route for POST, that of plants, looks for them itself.
+  const repeated = method === 'POST' && !is404 ? undefined : repeatedHeader(rawHeaders)
+  if (repeated !== undefined) return `There is more than one ${repeated} header: send one`
+  // Section 3.2; HTTP/1.0 needs no Host.
+  if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The Host header is missing'
+  return validHost.test(host) ? undefined : 'The Host header is not valid: send a host name or an address, and a port if need be'
 }
 
 /** The error of a request without a route: 405 if its path has routes for other methods, else 404. */
-export function unknownRoute (routes: readonly RouteOptions[], { url }: FastifyRequest, reply: FastifyReply): ApiError {
-  // As the router reads it: it takes absolute URLs too (RFC 9112, section 3.2.2), and ignores a fragment.
-  const path = decodeURI(url.replace(/^https?:\/\/[^/?]*/i, '').replace(/[?#].*/, ''))
-  const allowed = routes.filter(route => route.url === path).flatMap(({ method }) => method)
+export function unknownRoute ({ url, server }: FastifyRequest, reply: FastifyReply): ApiError {
+  const allowed = server.supportedMethods.filter(method => server.findRoute({ method, url }) !== null)
   if (allowed.length === 0) return new ApiError('pathUnknown')
   reply.header('allow', allowed.join(', '))
   return new ApiError('methodNotAllowed', `This path accepts only ${allowed.join(' and ')}`)
