@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { channels, type BatchMessage, type QueueMessage } from '../diagnostics.js'
-import type { TlsPair } from '../config/tls-pair.js'
+import { channels, type QueueMessage } from '../diagnostics.js'
+import type { Configuration } from '../config/configuration.js'
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
@@ -17,7 +17,6 @@ const WITHOUT = ['nodejs_active_resources_total', 'nodejs_active_handles_total',
 /** The metrics of the service. prom-client is loaded only if METRICS_PORT is set. */
 export class ServiceMetrics {
   readonly registry = new Registry()
-  readonly #queues: QueueMessage[] = []
 
   readonly #requests = new Histogram({
     ...this.#metric('http_request_duration_seconds', 'Time from the headers of a request to the end of its response'),
@@ -25,27 +24,48 @@ export class ServiceMetrics {
     buckets: SECONDS
   })
 
-  readonly #creates = new Counter({
-    ...this.#metric('plant_store_creates_total', `Create requests by outcome: ${OUTCOMES.join(', ')}`), labelNames: ['outcome']
-  })
-
-  readonly #batchesInFlight = new Gauge(this.#metric('plant_store_batches_in_flight', 'Pending writes to the store'))
-  readonly #batchPlants = new Histogram({ ...this.#metric('plant_store_batch_plants', 'Plants in one write to the store'), buckets: PLANTS })
-  readonly #batchSeconds = new Histogram({ ...this.#metric('plant_store_batch_duration_seconds', 'Time of one write to the store'), buckets: SECONDS })
-  readonly #retries = new Counter(this.#metric('plant_store_retries_total', 'Plants written again because a write failed'))
-  #certificateExpiry: Gauge | undefined
-
-  constructor () {
+  /** @param configuration its certificate may change later */
+  constructor (configuration: Partial<Configuration> = {}) {
     collectDefaultMetrics({ register: this.registry })
     for (const name of WITHOUT) this.registry.removeSingleMetric(name)
     for (const [method, route, status] of FAULTS) this.#requests.zero({ method, route, status_code: status })
-    for (const outcome of OUTCOMES) this.#creates.inc({ outcome }, 0)
-    this.#addQueueGauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them', ({ pending }) => pending)
-    this.#addQueueGauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them', ({ bytes }) => bytes)
-    channels.queue.subscribe(queue => { this.#queues.push(queue) })
-    channels.createEnd.subscribe(({ outcome = 'failed' }) => { this.#creates.inc({ outcome }) })
-    channels.batchStart.subscribe(() => { this.#batchesInFlight.inc() })
-    channels.batchEnd.subscribe(batch => { this.#observeBatch(batch) })
+
+    const queues: QueueMessage[] = []
+    channels.queue.subscribe(queue => { queues.push(queue) })
+    this.#gauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them',
+      () => queues.reduce((sum, { pending }) => sum + pending, 0))
+    this.#gauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them',
+      () => queues.reduce((sum, { bytes }) => sum + bytes, 0))
+    if (configuration.tls !== undefined) {
+      this.#gauge('plant_store_tls_certificate_expiry_timestamp_seconds',
+        'When the certificate that is served expires, in seconds since 1970', () => (configuration.tls?.expiresAt ?? 0) / 1_000)
+    }
+
+    const creates = new Counter({
+      ...this.#metric('plant_store_creates_total', `Create requests by outcome: ${OUTCOMES.join(', ')}`), labelNames: ['outcome']
+    })
+    for (const outcome of OUTCOMES) creates.inc({ outcome }, 0)
+    channels.createEnd.subscribe(({ outcome = 'failed' }) => { creates.inc({ outcome }) })
+
+    const inFlight = new Gauge(this.#metric('plant_store_batches_in_flight', 'Pending writes to the store'))
+    const plants = new Histogram({ ...this.#metric('plant_store_batch_plants', 'Plants in one write to the store'), buckets: PLANTS })
+    const seconds = new Histogram({ ...this.#metric('plant_store_batch_duration_seconds', 'Time of one write to the store'), buckets: SECONDS })
+    const retries = new Counter(this.#metric('plant_store_retries_total', 'Plants written again because a write failed'))
+    channels.batchStart.subscribe(() => { inFlight.inc() })
+    channels.batchEnd.subscribe(batch => {
+      inFlight.dec()
+      plants.observe(batch.plants)
+      seconds.observe((batch.milliseconds ?? 0) / 1_000)
+      retries.inc(batch.retries)
+    })
+  }
+
+  #metric (name: string, help: string) {
+    return { name, help, registers: [this.registry] }
+  }
+
+  #gauge (name: string, help: string, value: () => number): void {
+    const gauge: Gauge = new Gauge({ ...this.#metric(name, help), collect: () => { gauge.set(value()) } })
   }
 
   readonly observeRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
@@ -55,32 +75,6 @@ export class ServiceMetrics {
       status_code: reply.statusCode
     }, reply.elapsedTime / 1_000)
     done()
-  }
-
-  observeCertificate ({ expiresAt }: TlsPair): void {
-    this.#certificateExpiry ??= new Gauge(this.#metric(
-      'plant_store_tls_certificate_expiry_timestamp_seconds', 'When the certificate that is served expires, in seconds since 1970'
-    ))
-    this.#certificateExpiry.set(expiresAt / 1_000)
-  }
-
-  #metric (name: string, help: string) {
-    return { name, help, registers: [this.registry] }
-  }
-
-  #observeBatch ({ plants, milliseconds = 0, retries }: BatchMessage): void {
-    this.#batchesInFlight.dec()
-    this.#batchPlants.observe(plants)
-    this.#batchSeconds.observe(milliseconds / 1_000)
-    if (retries > 0) this.#retries.inc(retries)
-  }
-
-  #addQueueGauge (name: string, help: string, value: (queue: QueueMessage) => number): void {
-    const queues = this.#queues
-    const gauge: Gauge = new Gauge({
-      ...this.#metric(name, help),
-      collect: () => { gauge.set(queues.reduce((sum, queue) => sum + value(queue), 0)) }
-    })
   }
 
   /** Makes a server, not listening yet, of `GET /metrics` in Prometheus's text format, for a port of its own. */

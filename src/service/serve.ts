@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import type { AddressInfo, Server } from 'node:net'
+import https from 'node:https'
+import type { AddressInfo, Server as NetServer } from 'node:net'
+import closeWithGrace from 'close-with-grace'
+import type { Logger } from 'pino'
 import { messageOf } from '../error-message.js'
 import { BearerTokens } from '../route/bearer-tokens.js'
 import { StoreUnusable } from '../plant-store.js'
@@ -7,38 +10,40 @@ import { ConfigurationError, isSocketPath, readConfiguration } from '../config/c
 import { createStore, describeStore } from '../config/configured-store.js'
 import { version } from '../config/version.js'
 import { listenOn, removeStaleSocket } from './http/listen.js'
-import { changeCertificate, shutdownTimeoutMs } from './http/server.js'
 import { createLogger } from './logging/logger.js'
-import { reloadOnHangup, shutDownOnSignal } from './signals.js'
 
 /**
- * Runs the service, until a signal ends it.
+ * Runs the service until a signal ends it; throws a ConfigurationError or StoreUnusable if it cannot start.
  * @param isOnTerminal whether SIGHUP means that the terminal was closed
- * @throws {ConfigurationError | StoreUnusable} if it cannot start
  */
 export async function serve (isOnTerminal: boolean): Promise<void> {
   const configuration = readConfiguration(process.env)
-  const { HOST, PORT, METRICS_PORT, ACCESS_TOKENS, DOCS, tls } = configuration
+  const { HOST, PORT, METRICS_PORT, ACCESS_TOKENS, STORE_TIMEOUT, DOCS } = configuration
   const log = await createLogger(configuration, process.stdout)
   const generatedToken = randomBytes(24).toString('base64url')
   const tokens = new BearerTokens(ACCESS_TOKENS ?? [generatedToken])
-  const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics.js')).ServiceMetrics()
-  if (tls !== undefined) metrics?.observeCertificate(tls)
+  const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics.js')).ServiceMetrics(configuration)
 
   // Before anything is started, so that a signal during startup is a clean stop.
   let shutdown = async (): Promise<void> => {}
-  let useCertificate = (): void => {}
-  const close = shutDownOnSignal(shutdownTimeoutMs(configuration.STORE_TIMEOUT), log, async () => shutdown())
+  let server: NetServer | null = null
+  const close = shutDownOnSignal(STORE_TIMEOUT, log, async () => shutdown())
   if (isOnTerminal) {
     // The terminal and the shell may both send it.
     process.once('SIGHUP', close).on('SIGHUP', () => {})
   } else {
-    reloadOnHangup(log, ({ ACCESS_TOKENS, tls }) => {
-      tokens.replace(ACCESS_TOKENS ?? [generatedToken])
-      if (tls === undefined) return
-      configuration.tls = tls
-      useCertificate()
-      metrics?.observeCertificate(tls)
+    process.on('SIGHUP', () => {
+      try {
+        // The URL is not read again: its file may be a pipe.
+        const env = { ...process.env, MONGODB_URL: undefined, MONGODB_URL_FILE: undefined }
+        const { ACCESS_TOKENS, tls } = readConfiguration(env)
+        tokens.replace(ACCESS_TOKENS ?? [generatedToken])
+        configuration.tls = tls
+        if (tls !== undefined && server instanceof https.Server) server.setSecureContext(tls)
+        log.info({ tokens: ACCESS_TOKENS?.length ?? 1 }, 'SIGHUP: access tokens and certificate reloaded')
+      } catch (error) {
+        log.error(`SIGHUP: nothing changed: ${messageOf(error)}`)
+      }
     })
   }
 
@@ -51,11 +56,9 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
     store.open?.().catch(error => { throw new StoreUnusable(messageOf(error)) })
   ])
   const health = new Health(store)
-  const listeners: Server[] = []
+  const listeners: NetServer[] = []
   const app = await createApp({ configuration, store, health, log, metrics, tokens, listeners })
-  useCertificate = () => { if (configuration.tls !== undefined) changeCertificate(app.server, configuration.tls) }
-  // SIGHUP may have come since the server was made.
-  useCertificate()
+  server = app.server
   await app.ready()
   listeners.push(...await listenOn(app.server, HOST, PORT).catch(refuseAddress))
   // Not earlier: loading the service holds up the event loop, too.
@@ -67,29 +70,47 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
 
   if (metrics !== undefined && METRICS_PORT !== undefined) {
     const host = isSocketPath(HOST) ? '127.0.0.1' : HOST
-    const server = metrics.createServer()
-    await listenOn(server, host, METRICS_PORT).catch(refuseAddress)
-    const { port } = server.address() as AddressInfo
+    const [listener] = await listenOn(metrics.createServer(), host, METRICS_PORT).catch(refuseAddress)
+    const { port } = listener?.address() as AddressInfo
     log.info({ port }, `metrics on port ${port}, path /metrics`)
   }
   const address = isSocketPath(HOST) ? `unix:${HOST}` : app.listeningOrigin
   const location = describeStore(configuration)
   if (process.env.NODE_ENV !== 'production') {
-    const token = ACCESS_TOKENS === undefined ? generatedToken : undefined
-    process.stdout.write(startupBanner(address, location, token, DOCS))
+    process.stdout.write(banner(address, location, ACCESS_TOKENS === undefined ? generatedToken : undefined, DOCS))
   }
   log.info({ address, store: location }, `ready at ${address}`)
-  log.flush()
   const fault = await health.fault()
   if (fault !== undefined && !health.closing) log.warn(`not ready: ${fault}`)
+}
+
+/**
+ * Shuts down on SIGTERM, on SIGINT and after an uncaught error. A second signal, or a shutdown that takes too long,
+ * exits at once. Returns a function that shuts down likewise.
+ */
+function shutDownOnSignal (storeTimeout: number, logger: Logger, shutdown: () => Promise<void>): () => void {
+  // Less than the 30 seconds that Kubernetes grants by default.
+  const delay = Math.min(storeTimeout + 5_000, 25_000)
+  return closeWithGrace({
+    delay,
+    logger,
+    // They end the process as the system does: after a fault in native code, a handler would be called forever.
+    skip: ['SIGHUP', 'SIGQUIT', 'SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGSEGV', 'SIGUSR2'],
+    onTimeout: () => { logger.error(`forced exit after ${delay} ms with requests pending`) }
+  }, async ({ signal, err, manual }) => {
+    if (err) logger.fatal({ err }, 'shutting down after an uncaught error')
+    else logger.info(`${signal ?? (manual ? 'SIGHUP' : 'no more work')}: finishing pending requests, then exiting`)
+    await shutdown()
+    logger.info('stopped')
+  }).close
 }
 
 function refuseAddress (error: unknown): never {
   throw new ConfigurationError(`${messageOf(error)}: check HOST, PORT and METRICS_PORT`)
 }
 
-/** @param token the token generated for this run; undefined if the operator configured tokens, which are never shown */
-function startupBanner (address: string, store: string, token: string | undefined, docs: boolean): string {
+/** @param token the token generated for this run; those that the operator configured are never shown */
+function banner (address: string, store: string, token: string | undefined, docs: boolean): string {
   const [option, url] = address.startsWith('unix:') ? [`--unix-socket '${address.slice('unix:'.length)}' `, 'http://localhost'] : ['', address]
   const tokenLine = token === undefined ? '' : `\n  token       ${token} (made for this run; set ACCESS_TOKENS to choose your own)`
   return `

@@ -7,7 +7,6 @@ import tls from 'node:tls'
 import t, { type Test } from 'tap'
 import type { Configuration } from '../../src/config/configuration.js'
 import { readTlsPair } from '../../src/config/tls-pair.js'
-import { shutdownTimeoutMs } from '../../src/service/http/server.js'
 import type { PlantStore } from '../../src/plant-store.js'
 import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { RawConnection } from '../support/http/raw-connection.js'
@@ -112,10 +111,6 @@ t.test('SIGTERM under load cuts off no request', async t => {
   t.strictSame(Object.keys(clients.counts), ['200', 'refused'], 'later connections are refused')
   t.strictSame(lost(clients.sent, plantsInFile(join(service.folder, 'plants.db'))), [])
   t.match(service.log.at(-1), { msg: 'stopped' })
-})
-
-t.test('a shutdown is forced 5 s after STORE_TIMEOUT, and after 25 s in any case', async t => {
-  t.strictSame([1, 10_000, 20_000, 20_001, 600_000].map(shutdownTimeoutMs), [5_001, 15_000, 25_000, 25_000, 25_000])
 })
 
 t.test('a second signal exits immediately', async t => {
