@@ -5,7 +5,6 @@ import { CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError } from
 
 const INSERT = 'INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))'
 
-/** A plant as a row; `tag` is null if it has none. */
 export type Row = readonly [id: bigint, name: string, tag: string | null]
 export type RowResult = CreateOutcome | SqliteError
 
@@ -113,10 +112,8 @@ export class PlantsTable {
    */
   check (thoroughly: boolean): void {
     this.#transaction(LOCK_WAIT_MS, () => {
-      // Reads the schema again if it has changed.
-      this.#findTrigger.get()
       // Fails if the table was dropped, or if a trigger needs a table that does not exist.
-      this.#database.exec(`EXPLAIN INSERT ${INSERT}`)
+      this.#database.exec(`SELECT 1 FROM sqlite_schema; EXPLAIN INSERT ${INSERT}`)
       if (thoroughly) this.#database.exec(`PRAGMA user_version = ${FORMAT}`)
     })
   }
