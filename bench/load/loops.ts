@@ -2,7 +2,7 @@ import { createHistogram, performance } from 'node:perf_hooks'
 import { closedLoop } from './closed-loop.js'
 import { openConnection } from './connection.js'
 import { createRequests, type Shot } from './requests.js'
-import { recordTime, Window, type LoadJob, type LoadResult } from './window.js'
+import { Window, type LoadJob, type LoadResult } from './window.js'
 
 /** Runs an open loop if the job has a rate, otherwise a closed loop. */
 export async function runLoad (job: LoadJob): Promise<LoadResult> {
@@ -34,7 +34,7 @@ async function openLoop (job: LoadJob, rate: number, window: Window, next: () =>
       if (connection === undefined) return
       const since = dueAt(started++)
       // A start that had to wait for a free connection is late because of the server, not of the generator.
-      if (window.includes(since) && free.length > 0) recordTime(lateStarts, now - since)
+      if (window.includes(since) && free.length > 0) window.record(now - since, lateStarts)
       const shot = next()
       connection.send(shot.text, (status, body) => {
         free.push(connection)
@@ -71,7 +71,7 @@ async function openLoop (job: LoadJob, rate: number, window: Window, next: () =>
   try {
     tick()
     const result = await window.pass(job, drain)
-    const keptUp = result.answers > rate * job.duration * 0.95
+    const keptUp = result.perSecond > rate * 0.95
     // The short sleeps of an open loop count as busy time.
     return { ...result, generatorBusy: undefined, lateness: lateStarts.percentile(99) || undefined, keptUp }
   } finally {

@@ -1,4 +1,4 @@
-import { createHistogram, performance, type RecordableHistogram } from 'node:perf_hooks'
+import { createHistogram, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Round } from '../results.js'
 import { processorTime } from '../run/processor-time.js'
@@ -16,7 +16,7 @@ export interface LoadJob {
 }
 
 /** The figures of the window, and how many plants were acknowledged in the whole run: the store must hold as many. */
-export interface LoadResult extends Round { answers: number, acknowledged: number }
+export interface LoadResult extends Round { perSecond: number, acknowledged: number }
 
 /** The measured part of a run. The first wrong answer fails the run. */
 export class Window {
@@ -41,8 +41,9 @@ export class Window {
     if (this.includes(since)) this.record(now - since)
   }
 
-  record (milliseconds: number): void {
-    recordTime(this.#latencies, milliseconds)
+  /** In whole microseconds, of which a histogram takes no 0. */
+  record (milliseconds: number, histogram = this.#latencies): void {
+    histogram.record(Math.max(1, Math.round(milliseconds * 1000)))
   }
 
   includes (moment: number): boolean {
@@ -70,26 +71,20 @@ export class Window {
     await this.#sleep(this.#closesAt - performance.now())
     const { utilization: generatorBusy } = performance.eventLoopUtilization(before)
     const { user, system } = process.cpuUsage(ownBefore)
-    const { busiestThread, allThreads } = used?.() ?? {}
+    const server = used?.()
     const giveUp = setTimeout(() => this.fail(new Error(`a request had no response for ${patience / 1000} s`)), patience)
     await drain().finally(() => clearTimeout(giveUp))
     const [answers, latencies] = [this.#answers, this.#latencies]
     const perAnswer = (micros?: number): number | undefined => micros && answers > 0 ? micros / answers : undefined
     const [p50 = 0, p99 = 0, p999 = 0] = [50, 99, 99.9].map(share => latencies.percentile(share))
     return {
-      answers,
       acknowledged: this.#acknowledged,
       perSecond: answers / duration,
       latency: latencies.count > 0 ? { p50, p99, p999, max: latencies.max } : undefined,
-      busiestThread: perAnswer(busiestThread),
-      allThreads: perAnswer(allThreads),
+      busiestThread: perAnswer(server?.busiestThread),
+      allThreads: perAnswer(server?.allThreads),
       generator: perAnswer(user + system),
       generatorBusy
     }
   }
-}
-
-/** In whole microseconds, of which a histogram takes no 0. */
-export function recordTime (histogram: RecordableHistogram, milliseconds: number): void {
-  histogram.record(Math.max(1, Math.round(milliseconds * 1000)))
 }

@@ -15,9 +15,8 @@ const bases = {
 
 export type Base = keyof typeof bases
 
-function valuesOf ({ rounds }: Measurement, figure: Figure): number[] {
-  return rounds.flatMap(round => ({ ...round, ...round.latency })[figure] ?? [])
-}
+const valuesOf = ({ rounds }: Measurement, figure: Figure): number[] =>
+  rounds.flatMap(round => ({ ...round, ...round.latency })[figure] ?? [])
 
 function median (values: readonly number[]): number | undefined {
   const sorted = values.toSorted((a, b) => a - b)
@@ -34,9 +33,8 @@ export function rangeOf (measurement: Measurement, figure: Figure): { low: numbe
 }
 
 /** A server keeps up with a rate if it did so in more than half of the rounds. */
-export function keepsUp ({ rounds }: Measurement): boolean {
-  return rounds.filter(({ keptUp }) => keptUp === false).length * 2 < rounds.length
-}
+export const keepsUp = ({ rounds }: Measurement): boolean =>
+  rounds.filter(({ keptUp }) => keptUp === false).length * 2 < rounds.length
 
 /** The generator was saturated, so the throughput is a lower bound. */
 const isAtLeast = (one: Measurement): boolean => (medianOf(one, 'generatorBusy') ?? 0) > 0.9
@@ -54,18 +52,15 @@ export function ratioText (base: Base, one: Measurement, figure: Figure, { measu
   return median(ratios)?.toFixed(2) ?? ''
 }
 
-export function throughputText (measurement: Measurement): string {
-  return `${isAtLeast(measurement) ? '≥ ' : ''}${countText(medianOf(measurement, 'perSecond'))}`
-}
+export const throughputText = (one: Measurement): string =>
+  `${isAtLeast(one) ? '≥ ' : ''}${countText(medianOf(one, 'perSecond'))}`
 
 /** The p99, or the reason why an open loop has none. */
-export function p99Text (measurement: Measurement): string {
-  return keepsUp(measurement) ? timeText(medianOf(measurement, 'p99')) : 'cannot keep up'
-}
+export const p99Text = (one: Measurement): string =>
+  keepsUp(one) ? timeText(medianOf(one, 'p99')) : 'cannot keep up'
 
-export function countText (value: number | undefined): string {
-  return value === undefined ? '' : Math.round(value).toLocaleString('en')
-}
+export const countText = (value: number | undefined): string =>
+  value?.toLocaleString('en', { maximumFractionDigits: 0 }) ?? ''
 
 /** Formats microseconds with the unit that suits them. */
 export function timeText (micros: number | undefined): string {

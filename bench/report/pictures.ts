@@ -8,12 +8,19 @@ import { mongoName } from './tables.js'
 const ink = '#767d86'
 const colours = { ours: '#2f9e63', bare: '#c58a2b', peer: '#8a97a8' }
 
-/** Bars of one figure, one for each measurement. */
-interface Panel {
-  name: string
-  figure: Figure
-  text: (one: Measurement) => string
-  all: Measurement[]
+/** How the bars of a figure are labelled. */
+interface Bars { name: string, figure: Figure, text: (one: Measurement) => string }
+/** One bar for each measurement. */
+interface Panel extends Bars { all: Measurement[] }
+
+const tenths = (one: Measurement, ...figures: Figure[]): string =>
+  figures.flatMap(figure => medianOf(one, figure)?.toFixed(1) ?? []).join(' + ')
+const throughput: Bars = { name: 'requests/s', figure: 'perSecond', text: throughputText }
+const shared: Bars = { name: 'plants per commit', figure: 'plantsPerCommit', text: one => tenths(one, 'plantsPerCommit') }
+const cost: Bars = {
+  name: 'µs of processor time per response\n(solid: busiest thread; pale: others;\n+ the load generator\'s own)',
+  figure: 'allThreads',
+  text: one => tenths(one, 'allThreads', 'generator')
 }
 
 /** SVGs by file name. Measurements with a scripted MongoDB are left out: readers would assume they are durable. */
@@ -23,30 +30,14 @@ export function pictures (results: Results): Record<string, string> {
   const [create, latency, commits] = [inCase('create'), inCase('latency'), inCase('commits')]
   create.sort((a, b) => (medianOf(b, 'perSecond') ?? 0) - (medianOf(a, 'perSecond') ?? 0))
   const rates = [...new Set(latency.map(({ spec }) => spec.rate))]
-  const drawn = Object.entries({
-    throughput: ['Create requests per second, and processor time per response', throughputOf(create), costOf(create)],
-    latency: ['p99 latency in milliseconds, at equal rates', ...rates.map(rate => latencyOf(rate, latency))],
-    commits: ['How create requests share commits (plant-store, SQLite)', sharedOf(commits), throughputOf(commits), costOf(commits)]
-  } satisfies Record<string, [title: string, ...Panel[]]>)
-  return Object.fromEntries(drawn.flatMap(([name, [title, ...panels]]) =>
+  const of = (all: Measurement[], ...bars: Bars[]): Panel[] => bars.map(one => ({ ...one, all }))
+  const drawn: Array<[name: string, title: string, panels: Panel[]]> = [
+    ['throughput', 'Create requests per second, and processor time per response', of(create, throughput, cost)],
+    ['latency', 'p99 latency in milliseconds, at equal rates', rates.map(rate => latencyOf(rate, latency))],
+    ['commits', 'How create requests share commits (plant-store, SQLite)', of(commits, shared, throughput, cost)]
+  ]
+  return Object.fromEntries(drawn.flatMap(([name, title, panels]) =>
     panels.some(({ all }) => all.length > 0) ? [[`${name}.svg`, picture(title, panels, results)]] : []))
-}
-
-function throughputOf (all: Measurement[]): Panel {
-  return { name: 'requests/s', figure: 'perSecond', text: throughputText, all }
-}
-
-function costOf (all: Measurement[]): Panel {
-  const name = 'µs of processor time per response\n(solid: busiest thread; pale: others;\n+ the load generator\'s own)'
-  const figures = ['allThreads', 'generator'] as const
-  const text = (one: Measurement): string =>
-    figures.flatMap(figure => medianOf(one, figure)?.toFixed(1) ?? []).join(' + ')
-  return { name, figure: 'allThreads', text, all }
-}
-
-function sharedOf (all: Measurement[]): Panel {
-  const text = (one: Measurement): string => medianOf(one, 'plantsPerCommit')?.toFixed(1) ?? ''
-  return { name: 'plants per commit', figure: 'plantsPerCommit', text, all }
 }
 
 function latencyOf (rate: number | undefined, measurements: Measurement[]): Panel {

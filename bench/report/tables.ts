@@ -26,9 +26,8 @@ export function header ({ date, command, method, machine, versions, mongodb, mea
 }
 
 /** Describes the MongoDB of a run. */
-export function mongoName ({ mongodb }: Results): string {
-  return mongodb?.description ?? 'MongoDB scripted in memory, nothing is durable'
-}
+export const mongoName = ({ mongodb }: Results): string =>
+  mongodb?.description ?? 'MongoDB scripted in memory, nothing is durable'
 
 /** A table for each case, its connections and its store, without columns that would be empty or do not fit. */
 export function tables (results: Results, width = 100): string {

@@ -41,8 +41,8 @@ const withParameter = (url: string, parameter: string): string => `${url}${url.i
 
 async function startProxy (near: string, distance: number, logFile: string) {
   const [{ host = '127.0.0.1', port = 27017 } = {}] = new MongoClient(near).options.hosts
-  const words = [host, String(port), String(distance)]
-  const { address, stop } = await startProcess(new URL('delaying-proxy.js', import.meta.url), { words, logFile })
+  const proxy = new URL('delaying-proxy.js', import.meta.url)
+  const { address, stop } = await startProcess(proxy, { words: [host, `${port}`, `${distance}`], logFile })
   const url = near.replace(/^(mongodb:\/\/(?:[^@/]*@)?)[^/]*/, `$1${new URL(address).host}`)
   // Otherwise the driver would use the addresses that a replica set announces, and bypass the proxy.
   return { url: withParameter(url, 'directConnection=true'), stop }
