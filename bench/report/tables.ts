@@ -2,7 +2,7 @@ import { contender } from '../contenders.js'
 import { cases } from '../plan.js'
 import { connectionsText, type Measurement, type Results } from '../results.js'
 import {
-  countText, medianOf, p99Text, rangeOf, ratioText, throughputText, timeText, type Base, type Figure
+  countText, keepsUp, medianOf, p99Text, rangeOf, ratioText, throughputText, timeText, type Base, type Figure
 } from './figures.js'
 
 /** The command, the machine and the versions of a run. */
@@ -15,7 +15,8 @@ export function header ({ date, command, method, machine, versions, mongodb, mea
     `${method.isPublished ? 'a published run' : 'a quick run (--published makes a long one)'}; rounds: ` +
     `${method.rounds}, each of ${method.seconds} s (latency: ${method.latencySeconds} s) after a lead-in of ` +
     `${method.leadIn} s; warm-up of each server ${method.warmUp} s`,
-    method.rounds > 1 && differs !== undefined && `the rounds of bare node:http differ by ${differs.toFixed(0)} %`,
+    method.rounds > 1 && differs !== undefined &&
+    `the rounds of bare node:http differ by ${differs.toFixed(0)} %${differs > 10 ? ': the machine was not idle' : ''}`,
     `${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC`,
     Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', '),
     mongodb?.description,
@@ -88,9 +89,9 @@ function columnsOf (results: Results, [first]: readonly Measurement[]): Column[]
     time(isOpen ? 1 : 3, 'p50', 'p50'),
     [isOpen ? 0 : 2, 'p99', p99Text],
     // With fewer than 10,000 samples, fewer than ten are beyond it.
-    [1, 'p99.9', one => (one.spec.rate ?? 0) * results.method.latencySeconds < 10_000
-      ? ''
-      : timeText(medianOf(one, 'p999'))],
+    [1, 'p99.9', one => keepsUp(one) && (one.spec.rate ?? 0) * results.method.latencySeconds >= 10_000
+      ? timeText(medianOf(one, 'p999'))
+      : ''],
     [1, 'max', one => isOpen ? timeText(medianOf(one, 'max')) : ''],
     [0, 'plants per commit', one => medianOf(one, 'plantsPerCommit')?.toFixed(1)],
     time(2, 'generator late', 'lateness'),
