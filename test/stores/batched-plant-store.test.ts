@@ -105,8 +105,10 @@ t.test('a batch fits in a command of MongoDB: it has at most 1,000 plants and 4,
   await create(numbers(2_500))
   await create(numbers(5, 3_000), 5_000, 'x'.repeat(1_500_000))
   await create([4_000], 5_000, 'x'.repeat(5_000_000))
-  const fits = ({ ids, characters }: WrittenBatch) => ids.length <= 1_000 && (characters <= 4_000_000 || ids.length === 1)
-  t.ok(writer.batches.every(fits))
+  for (const { ids, characters } of writer.batches) {
+    t.ok(ids.length <= 1_000)
+    t.ok(characters <= 4_000_000 || ids.length === 1)
+  }
   t.equal(outcomes.size, 2_506)
   t.ok(writer.batches.length < 10)
 })
