@@ -1,4 +1,3 @@
-import { connect as connectSocket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -6,7 +5,7 @@ import plantStore from '../../src/index.js'
 import type { CreateOutcome, PlantStore } from '../../src/plant-store.js'
 import { host, tokens } from '../support/http/hosts.js'
 import { exchange, listen, RawConnection } from '../support/http/raw-connection.js'
-import { answersError, AUTHORIZATION, create, HEAD, JSON_TYPE, serve, TOKEN } from '../support/http/service.js'
+import { answersError, AUTHORIZATION, create, HEAD, JSON_TYPE, serve } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { until } from '../support/until.js'
 
@@ -198,51 +197,17 @@ t.test('in a host too, even if its preParsing hook pipes the body', async t => {
   }
 })
 
-t.test('fetch gets the response of a refused request with a large body', async t => {
-  const { port } = await serve(t, forgetfulStore())
-  for (const [status, authorization] of [[413, `Bearer ${TOKEN}`], [401, 'Bearer an-unknown-token']] as const) {
-    for (let time = 0; time < 4; time++) {
-      const response = await fetch(`http://127.0.0.1:${port}/plants`, { method: 'POST', body: BODY, headers: { authorization, 'content-type': 'application/json' } })
-      t.equal(response.status, status)
-      await response.text()
-    }
-  }
-})
-
-t.test('a create request pipelined after a refusal gets its response', async t => {
-  const store = forgetfulStore()
-  const { port } = await serve(t, store)
-  for (const [name, [status, head, body]] of Object.entries(refused)) {
-    const { answers } = await exchange(port, head + body + GOOD, { expected: 2 })
-    t.strictSame(answers.map(({ status }) => status), [status, 200], name)
-  }
-  t.equal(store.plants.length, Object.keys(refused).length)
-})
-
-/** Writes chunks until the connection is closed; returns how many megabytes were accepted. */
-async function sendForever (port: number, head: string): Promise<number> {
-  const socket = connectSocket({ port, host: '127.0.0.1', allowHalfOpen: true })
-  socket.on('error', () => {}).resume().write(head)
-  const closed = new Promise(resolve => { socket.once('close', resolve) })
-  const chunk = `100000\r\n${'x'.repeat(0x100000)}\r\n`
-  for (let megabytes = 0; ; megabytes++) {
-    if (socket.destroyed) return megabytes
-    if (!socket.write(chunk)) await Promise.race([closed, new Promise(resolve => { socket.once('drain', resolve) })])
-  }
-}
-
-t.test('an endless body is cut off when the request times out, and takes no memory until then', async t => {
+t.test('a refused body that never ends is cut off when its request times out', async t => {
   const { app, port } = await serve(t, forgetfulStore())
   app.server.headersTimeout = app.server.requestTimeout = 500
-  const before = process.memoryUsage().rss
-  await Promise.all(Object.entries({
-    'no credentials': head(JSON_TYPE, CHUNKED),
-    'over the limit': head(AUTHORIZATION, JSON_TYPE, CHUNKED),
-    'an unknown path': head(CHUNKED).replace('/plants', '/'),
-    'a request that needs no body': head(CHUNKED).replace('POST /plants', 'GET /health/live')
-  }).map(async ([name, request]) => {
-    const megabytes = await sendForever(port, request)
-    const grown = (process.memoryUsage().rss - before) / 0x100000
-    t.ok(grown < 150, `${name}: ${megabytes} MB were sent, memory has grown by ${grown.toFixed()} MB`)
+  const chunk = `100000\r\n${'x'.repeat(0x100000)}\r\n`
+  const heads = [[401, head(JSON_TYPE, CHUNKED)], [413, head(AUTHORIZATION, JSON_TYPE, CHUNKED)]] as const
+  await Promise.all(heads.map(async ([status, head]) => {
+    const connection = await RawConnection.open(t, port)
+    connection.write(`${head}${chunk}${chunk}`)
+    t.equal((await connection.answer()).status, status)
+    const drip = setInterval(() => { connection.socket.write(chunk) }, 50)
+    await connection.closed()
+    clearInterval(drip)
   }))
 })
