@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { sqlitePlantStore } from '../../src/stores/sqlite/sqlite-plant-store.js'
-import { byInject, lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
+import { lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
 import { buildService, type Service } from '../support/http/service.js'
 import { failingCalls, withCompiler, type FailingCalls } from '../support/process/failing-calls.js'
 import { needsProgram } from '../support/process/needs.js'
 import { Program, testFolder, token } from '../support/process/program.js'
 import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
-import { execute, lockSqlite, plantsInFile, threadsOf } from '../support/stores/sqlite-file.js'
+import { execute, lockSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 
 t.jobs = 4
 
@@ -160,24 +160,6 @@ t.test('while another program holds the lock for longer than STORE_TIMEOUT, noth
   other.close()
   t.equal(plantsInFile(path).size, 0)
   for (const id of ids.slice(0, 3)) t.equal((await create({ id, name: `plant ${id}` })).statusCode, 200)
-})
-
-t.test('clients do not notice that the database thread dies repeatedly, during batches', async t => {
-  const { threads, kill } = threadsOf(t)
-  const service = await inProcess(t, 20_000)
-  const clients = new PlantClients(byInject(service))
-  const stop = clients.start(16)
-  for (let killed = 0; killed < 4; killed++) {
-    const { length } = clients.acknowledged
-    while (clients.acknowledged.length === length) await sleep(5)
-    await sleep(Math.random() * 30)
-    kill()
-    const { length: started } = threads
-    while (threads.length === started) await sleep(5)
-  }
-  await stop()
-  t.strictSame(Object.keys(clients.counts), ['200'], 'clients do not notice it')
-  t.strictSame(lost(clients.sent, plantsInFile(service.path)), [])
 })
 
 t.test('the plants of a damaged page are refused, all others are stored, and the page is not overwritten', async t => {
