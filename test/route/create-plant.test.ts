@@ -148,15 +148,6 @@ t.test('a store that does not respond within STORE_TIMEOUT is 504, 50401, and a 
   t.equal(log.length, 3)
 })
 
-t.test('the timer of a create request does not outlive it', async t => {
-  const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
-  const { create } = await buildService(t, { create: async ({ id }) => { if (id > 5n) throw new PlantNotStored('full'); return 'stored' } })
-  await create(PLANT)
-  const before = timers()
-  for (let id = 1; id <= 10; id++) await create({ ...PLANT, id })
-  t.ok(timers() <= before)
-})
-
 t.test('a create request beyond QUEUE_LIMIT is 503, 50301, with Retry-After, until there is room again', async t => {
   const { store, waiting } = waitingStore()
   const { create, log } = await buildService(t, store, { QUEUE_LIMIT: 2 })

@@ -367,7 +367,7 @@ t.test('invalid HTTP behind pending create requests closes the connection after 
 })
 
 t.test('a slow client is cut off: its headers after 10 s, the whole request after 20 s', async t => {
-  const { app, port } = await serveRecorder(t)
+  const { app, port, queue, log } = await serveRecorder(t)
   t.strictSame([app.server.headersTimeout, app.server.requestTimeout], [10_000, 20_000])
   app.server.headersTimeout = 500
   app.server.requestTimeout = 1_000
@@ -387,6 +387,9 @@ t.test('a slow client is cut off: its headers after 10 s, the whole request afte
     clearInterval(drip)
     const seconds = (performance.now() - began) / 1_000
     t.ok(seconds < 13, `${name}: cut after ${seconds.toFixed(1)} s`)
-    t.match(answers, [{ status: 408, body: /"error":40801/ }], `${name}: with 408`)
+    t.match(answers, [{ status: 408, headers: { connection: 'close', 'x-request-id': /./ }, body: /"error":40801/ }], `${name}: with 408`)
+    const line = log.find(line => JSON.parse(line).reqId === answers[0]?.headers['x-request-id'])
+    t.match(JSON.parse(line ?? '{}'), { statusCode: 408, msg: 'request' })
   }))
+  t.equal(queue.bytes, 0, 'their bytes are released')
 })

@@ -105,14 +105,6 @@ t.test('a body that grows beyond the remaining bytes is 503, and its bytes are r
   await held(0)
 })
 
-t.test('a body counts until the store settles the request, even after the response', async t => {
-  const { create, held, settle } = await serveSlowStore(t, { STORE_TIMEOUT: 30 })
-  t.equal(await create(900, 1), 504)
-  t.equal(await create(101), 503)
-  settle[0]?.('stored')
-  await held(0)
-})
-
 t.test('the bytes of a request that is refused for another reason are released', async t => {
   const { held, send, port } = await serveSlowStore(t, { BODY_LIMIT: 500 })
   for (const [body, headers] of [

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { trustedProxies } from '../../src/config/trusted-proxies.js'
-import { exchange, RawConnection } from '../support/http/raw-connection.js'
+import { exchange } from '../support/http/raw-connection.js'
 import { answersError, buildService, create as send, HEAD, serve } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
-import { until } from '../support/until.js'
 
 t.test('an unknown path is 404, 40401, with any body and media type', async t => {
   const { app } = await buildService(t, forgetfulStore())
@@ -144,21 +143,6 @@ t.test('two processes have different ids', async t => {
   const [one, other] = [await buildService(t, forgetfulStore()), await buildService(t, forgetfulStore())]
   const prefix = async ({ app }: typeof one) => String((await app.inject({ url: '/nowhere' })).headers['x-request-id']).slice(0, 12)
   t.not(await prefix(one), await prefix(other))
-})
-
-t.test('a body that stalls is 408, 40801, with a log line, and its bytes are released', async t => {
-  const { app, port, lines, linesOf, queue } = await serveUnready(t)
-  app.server.requestTimeout = 500
-  app.server.headersTimeout = 500
-  const connection = await RawConnection.open(t, port)
-  connection.write(...HEAD, 'Content-Length: 9000', '', 'x'.repeat(5_000))
-  await until(() => queue.bytes === 5_000)
-  const answer = await connection.answer()
-  t.match(answer, { status: 408, headers: { connection: 'close', 'content-type': 'application/json; charset=utf-8', 'x-request-id': /./ }, body: /^{"error":40801,"message":".+"}$/ })
-  await connection.closed()
-  await linesOf(answer.headers['x-request-id'])
-  t.match(lines(), [{ statusCode: 408, reqId: answer.headers['x-request-id'], url: '/plants' }])
-  await until(() => queue.bytes === 0)
 })
 
 t.test('the id in REQUEST_ID_HEADER is trusted if it comes from a trusted proxy, and every response returns it', async t => {
