@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runInNewContext } from 'node:vm'
-import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import type { FastifyServerOptions } from 'fastify'
 import t from 'tap'
 import plantStore, { channels, memoryPlantStore, PlantNotStored, type PlantStore, type QueueMessage } from '../../src/index.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
@@ -301,19 +301,4 @@ t.test('a host\'s handlerTimeout, logLevel and onRequestAbort apply', async t =>
     t.equal(store.plants.size, 0)
     await keepsTheContract(t, app)
   })
-})
-
-t.test('the rest of the host is unaffected', async t => {
-  const app: FastifyInstance = host(t)
-  const before = app.supportedMethods
-  await app.register(plantStore, { store: memoryPlantStore(), tokens })
-  app.post('/own', { schema: { body: { type: 'object', properties: { id: { type: 'integer' } } } } }, async ({ body }) => body)
-  app.get('/fails', async () => { throw new Error('the host\'s') })
-  await app.ready()
-  t.strictSame(app.supportedMethods, before)
-  t.strictSame((await app.inject({ method: 'POST', url: '/own', payload: { id: '12' } })).json(), { id: 12 }, 'parsed and coerced as before')
-  t.match((await app.inject({ url: '/fails' })).json(), { statusCode: 500, message: 'the host\'s' })
-  t.match((await app.inject({ url: '/nowhere' })).json(), { statusCode: 404 })
-  t.notOk(app.hasRequestDecorator('plant'))
-  answersError(t, await create(app, '/plants'), 40001, /no body/)
 })

@@ -47,9 +47,11 @@ t.test('the plugin adds one route: all other methods and paths belong to the hos
   await app.register(plantStore, { prefix: '/v1', store: memoryPlantStore(), tokens })
   t.strictSame(routes, [['/v1/plants', 'POST']])
   app.get('/v1/plants', async () => ['the host\'s list'])
-  app.post('/own', async ({ body }) => body)
+  app.get('/fails', async () => { throw new Error('the host\'s') })
+  app.post('/own', { schema: { body: { type: 'object', properties: { id: { type: 'integer' } } } } }, async ({ body }) => body)
   t.strictSame((await app.inject({ url: '/v1/plants' })).json(), ['the host\'s list'])
-  t.strictSame((await app.inject({ method: 'POST', url: '/own', payload: { own: true } })).json(), { own: true }, 'the host still parses bodies')
+  t.strictSame((await app.inject({ method: 'POST', url: '/own', payload: { id: '12' } })).json(), { id: 12 }, 'parsed and coerced as before')
+  t.match((await app.inject({ url: '/fails' })).json(), { statusCode: 500, message: 'the host\'s' })
   for (const [method, url] of [['PUT', '/v1/plants'], ['GET', '/v1/nowhere'], ['GET', '/nowhere']] as const) {
     t.equal((await app.inject({ method, url })).statusCode, 418, `${method} ${url}`)
   }
