@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { once } from 'node:events'
-import { PassThrough, Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runInNewContext } from 'node:vm'
 import type { FastifyServerOptions } from 'fastify'
 import t from 'tap'
-import plantStore, { channels, memoryPlantStore, PlantNotStored, type PlantStore, type QueueMessage } from '../../src/index.js'
+import plantStore, { memoryPlantStore, PlantNotStored, type PlantStore } from '../../src/index.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
 import { answersError, answersPlant, create, HEAD, TOKEN } from '../support/http/service.js'
@@ -143,22 +143,6 @@ t.test('if an onSend hook fails, the host\'s error handler answers, with its own
     const { statusCode, headers, body: answer } = await create(app, url, body)
     t.strictSame([statusCode, headers['content-type'], answer], [418, 'application/json; charset=utf-8', '{"host":"no"}'], url)
   }
-})
-
-t.test('a body that a preParsing hook pipes is released when its client disconnects', async t => {
-  const app = host(t, { forceCloseConnections: true })
-  const queues: QueueMessage[] = []
-  const observe = (queue: QueueMessage): void => { queues.push(queue) }
-  channels.queue.subscribe(observe)
-  t.teardown(() => { channels.queue.unsubscribe(observe) })
-  app.addHook('preParsing', async (_request, _reply, payload) => payload.pipe(new PassThrough()))
-  await app.register(plantStore, { store: memoryPlantStore(), tokens })
-  const connection = await RawConnection.open(t, await listen(app))
-  connection.write(...HEAD, 'Content-Length: 50', '', '{"id":1')
-  await until(() => queues[0]?.bytes !== 0)
-  connection.socket.destroy()
-  await until(() => queues[0]?.bytes === 0)
-  answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
 })
 
 t.test('headers set by a hook are kept, and a preSerialization hook may change the response, even of a refused request', async t => {

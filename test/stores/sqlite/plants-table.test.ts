@@ -195,14 +195,3 @@ t.test('if the disk fails after a part of a batch was stored, each plant gets it
   failure(t, () => table.write([[5n, 'Rose', null]]), { reopen: true }, /^COMMIT failed$/)
   t.strictSame([...plantsInFile(path).keys()], [1n, 2n])
 })
-
-t.test('a batch of 1,000 plants, each of which rolls its transaction back, is refused within a second or two', t => {
-  const path = join(t.testdir(), 'plants.db')
-  const table = openTable(t, path)
-  execute(path, "CREATE TRIGGER none BEFORE INSERT ON plants BEGIN SELECT RAISE(ROLLBACK, 'no'); END")
-  const began = performance.now()
-  const results = table.write(Array.from({ length: 1_000 }, (_, i) => [BigInt(i), 'Ficus', null] as const))
-  t.ok(performance.now() - began < 5_000, `${performance.now() - began} ms`)
-  t.equal(results.filter(result => result instanceof SqliteError && result.permanent).length, 1_000)
-  t.end()
-})

@@ -2,7 +2,6 @@ import type { Document } from 'bson'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Request } from './wire.js'
 
-/** The fields of the answer to a failed command. */
 export interface Failure {
   readonly code: number | undefined
   readonly codeName?: string
@@ -10,7 +9,6 @@ export interface Failure {
   readonly labels?: readonly string[]
 }
 
-/** The answer to a command that fails as a whole. */
 export function failed ({ code, codeName, message = `error ${code}`, labels }: Failure): Document {
   return { ok: 0, errmsg: message, code, codeName, errorLabels: labels }
 }
@@ -25,13 +23,10 @@ export interface Overrides {
 
 /** What happens when a primary steps down. */
 export interface StepDownOptions {
-  /** Milliseconds without a primary. */
   readonly electAfter?: number
-  /** The old primary also closes its connections. */
   readonly closeConnections?: boolean
 }
 
-/** The answer to send, or none. */
 export type Answer = Document | undefined | void
 
 /**
@@ -40,7 +35,6 @@ export type Answer = Document | undefined | void
  */
 export type Cue = (context: {
   readonly request: Request
-  /** Closes the connection. */
   readonly close: () => void
   readonly stepDown: (options: StepDownOptions) => Promise<void>
 }, execute: (overrides?: Overrides) => Promise<Answer>) => Answer | Promise<Answer>
@@ -58,7 +52,6 @@ export const closeAfterStoring = (): Cue => async ({ close }, execute) => {
   close()
 }
 
-/** Delays the execution. */
 export const delay = (ms: number): Cue => async (_context, execute) => {
   await sleep(ms, undefined, { ref: false })
   return execute()

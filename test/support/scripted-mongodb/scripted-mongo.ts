@@ -9,10 +9,8 @@ import { failed, type Answer, type Cue, type Overrides, type StepDownOptions } f
 import { Documents } from './documents.js'
 import { readRequests, writeAnswer, type Request } from './wire.js'
 
-/** The kind of deployment that a client sees. */
 type Kind = 'standalone' | 'replica set'
 
-/** A stored plant, without its id. */
 export type StoredPlant = Omit<NewPlant, 'id'>
 
 /**
@@ -61,7 +59,6 @@ export class ScriptedMongo {
     return this
   }
 
-  /** Removes the cues that have not been played. */
   clearCues (): void {
     this.#cues.clear()
   }
@@ -95,7 +92,6 @@ export class ScriptedMongo {
     if (!forget) for (const resolve of held ?? []) resolve()
   }
 
-  /** Closes every connection; new ones are accepted. */
   disconnect (): void {
     for (const socket of this.#sockets) socket.destroy()
   }
@@ -135,7 +131,6 @@ export class ScriptedMongo {
     this.#announce({ isPrimary: true })
   }
 
-  /** Answers the monitors of all clients. */
   #announce ({ isPrimary }: { isPrimary: boolean }): void {
     this.#isPrimary = isPrimary
     this.#roleChanges++
@@ -157,7 +152,6 @@ export class ScriptedMongo {
     if (answer) await this.#send(socket, answer, request)
   }
 
-  /** Executes a request as its cue says, if there is one, or as usual. */
   async #play (request: Request, socket: Socket): Promise<Answer> {
     const process = this.#process
     const execute = async (overrides = {}) => {
@@ -225,7 +219,6 @@ export class ScriptedMongo {
     return id
   }
 
-  /** Resolves once the server does not hang. */
   async #resumed (): Promise<void> {
     while (this.#held !== undefined) await new Promise<void>(resolve => { this.#held?.push(resolve) })
   }
