@@ -26,19 +26,6 @@ t.test('the plugin fulfills the contract in a plain host, with inject and over a
   connection.socket.destroy()
 })
 
-t.test('in a plain host too, a create request with a repeated header that must be unique is refused', async t => {
-  const app = host(t)
-  const store = memoryPlantStore()
-  await app.register(plantStore, { store, tokens })
-  const port = await listen(app)
-  for (const [header, error] of [['Host: elsewhere', 40000], ['content-type: application/json', 40000], [`authorization: Bearer ${TOKEN}`, 40101]] as const) {
-    const connection = await RawConnection.open(t, port)
-    const { status, body } = await connection.write(...HEAD, header, 'Content-Length: 23', '', '{"id":1,"name":"Ficus"}').answer()
-    t.match([status, JSON.parse(body)], [Math.floor(error / 100), { error, message: /^There is more than one/ }], header)
-  }
-  t.equal(store.plants.size, 0)
-})
-
 t.test('the plugin adds one route: all other methods and paths belong to the host', async t => {
   const app = host(t)
   const routes: [url: string, method: unknown][] = []

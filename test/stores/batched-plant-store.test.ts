@@ -129,25 +129,6 @@ t.test('a batch that fails as a whole is sent again as a whole, with what has co
   t.equal(clock.timers, 0, 'an idle store has no timer')
 })
 
-t.test('in an outage one probe at a time is sent, and all that is pending once it succeeds', async t => {
-  const { clock, writer, outcomes, create } = batchedStore(16)
-  for (const first of [0, 100]) {
-    await create(numbers(100, first), 60_000)
-    await clock.pass(TICK)
-  }
-  for (const { answer } of writer.batches) answer(notStored())
-  await clock.pass(25 + TICK)
-  await create(numbers(1_500, 500), 60_000)
-  await clock.pass(5_000)
-  t.equal(writer.batches.length, 3, 'while the probe is in flight, nothing else is')
-  writer.batches[2]?.answer(new PlantOutcomeUnknown('no response'))
-  await clock.pass(50 + TICK)
-  writer.respond = () => 'stored'
-  writer.batches[3]?.answer('stored')
-  await clock.turns()
-  t.strictSame([outcomes.size, new Set(outcomes.values())], [1_700, new Set(['stored'])])
-})
-
 t.test('a plant that fails by itself is sent again after a pause, and delays no other', async t => {
   const { clock, writer, outcomes, create } = batchedStore()
   writer.respond = ids => ids.map(id => id === 2 ? notStored('odd') : 'stored')

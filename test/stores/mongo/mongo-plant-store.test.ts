@@ -86,18 +86,6 @@ t.test('plants go to the given collection, database, client or URL, and a given 
   t.equal(client.listenerCount('commandStarted'), 0, 'and has no listeners of closed stores')
 })
 
-t.test('the driver\'s timeouts are derived from that of the store, unless the URL sets them', async t => {
-  const client = connectionTo('mongodb://127.0.0.1/?connectTimeoutMS=7000&retryWrites=true', 10_000)
-  t.match(client.options, {
-    serverSelectionTimeoutMS: 2_000,
-    connectTimeoutMS: 7_000,
-    waitQueueTimeoutMS: 2_000,
-    socketTimeoutMS: 5_000,
-    retryWrites: true
-  })
-  t.match(connectionTo('mongodb://127.0.0.1', 10_000).options, { connectTimeoutMS: 2_000, retryWrites: false, appName: 'plant-store' })
-})
-
 t.test('invalid options throw immediately, with no credentials in the message', async t => {
   for (const options of [{}, { url: 12 }, { url: undefined }, undefined, null, 'mongodb://user:secret@localhost/']) {
     t.throws(() => mongoPlantStore(options as unknown as MongoPlantStoreOptions), { name: 'TypeError', message: /^mongoPlantStore: one of the options url, client, db and collection must be given$/ })
