@@ -7,9 +7,8 @@ import { bodyReader } from './route/body-reader.js'
 import { serializerCompiler, validatorCompiler } from './route/compilers.js'
 import { plantCreator } from './route/create-plant.js'
 import { ApiError, errorHandler } from './route/errors.js'
-import { describeOperation } from './route/openapi.js'
 import { BODY_BYTES, PendingLimits } from './route/pending-limits.js'
-import { createPlantSchema } from './route/schemas.js'
+import { createPlantSchema, describeOperation } from './route/schemas.js'
 
 /**
  * The plant store as a Fastify plugin: adds the route `POST <prefix>/plants`, in a scope of its own.

@@ -27,9 +27,7 @@ export function readCommand (args: readonly string[]): Command {
   if (positionals.includes('')) throw new CommandLineError('an argument is empty')
   const [name = 'serve', file, ...more] = help ? ['help'] : version ? ['version'] : positionals
   if (!isCommand(name)) throw new CommandLineError(`${JSON.stringify(name)} is not a command`)
-  if (name === 'backup' && file === undefined) {
-    throw new CommandLineError('backup takes the name of a file: plant-store backup FILE')
-  }
+  if (name === 'backup' && file === undefined) throw new CommandLineError('backup takes the name of a file: plant-store backup FILE')
   const [extra = quiet && name === 'serve' ? '--quiet' : undefined] = commands[name] ? more : [file]
   if (extra !== undefined) throw new CommandLineError(`${name} does not take ${JSON.stringify(extra)}`)
   return { name, file: file ?? '-', quiet }
@@ -40,11 +38,8 @@ function isCommand (name: string): name is Command['name'] {
 }
 
 function parse (args: readonly string[]) {
-  const options = {
-    help: { type: 'boolean', short: 'h' },
-    version: { type: 'boolean', short: 'v' },
-    quiet: { type: 'boolean', short: 'q' }
-  } as const
+  const flag = (short: string) => ({ type: 'boolean', short } as const)
+  const options = { help: flag('h'), version: flag('v'), quiet: flag('q') }
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (error) {

@@ -1,36 +1,36 @@
 import { createWriteStream } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { codeOf, messageOf } from '../error-message.js'
 import { ConfigurationError, readStoreLocation, type StoreLocation } from '../config/configuration.js'
 import { databaseFile, describeStore } from '../config/configured-store.js'
 import type { Command } from './command-line.js'
 import { runCopy, type Tally } from './copy.js'
-import { createFile, requireAbsence } from './new-file.js'
+import { createFile } from './new-file.js'
 import type { Entry, PlantSource } from './sources/plant-source.js'
-
-const CHUNK_CHARACTERS = 2 ** 16
 
 /** `plant-store export`: writes every plant of the configured store as a line of NDJSON; returns the exit code. */
 export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Command): Promise<number> {
-  const { stdout, stderr } = process
+  const { stdout } = process
   const location = readStoreLocation(env)
   const isFile = file !== '-'
-  if (isFile) await requireAbsence(file)
-  const code = await runCopy({
+  const task = {
     name: 'export',
-    source: await openSource(location),
     from: describeStore(location),
     to: isFile ? file : 'standard output',
     // On a terminal the plants themselves show the progress.
     quiet: quiet || (!isFile && stdout.isTTY)
-  }, async (pages, tally, signal) => {
-    if (isFile) await createFile(file, path => writeLines(pages, createWriteStream(path), tally, signal))
-    else await writeLines(pages, stdout, tally, signal)
-  })
-  // The connections of a source that was not read would keep the process alive, as would unwritten data on standard
-  // output after an interruption.
-  stderr.write('', () => process.exit(code))
-  return code
+  } as const
+  try {
+    return await runCopy(task, await openSource(location), async (pages, tally, signal) => {
+      if (isFile) await createFile(file, path => writeLines(pages, createWriteStream(path), tally, signal))
+      else await writeLines(pages, stdout, tally, signal)
+    })
+  } catch (error) {
+    // The reader of the output has closed it, as head does.
+    if (codeOf(error) === 'EPIPE') return 1
+    throw error
+  }
 }
 
 async function openSource ({ MONGODB_URL, DATA_DIR }: StoreLocation): Promise<PlantSource> {
@@ -38,9 +38,9 @@ async function openSource ({ MONGODB_URL, DATA_DIR }: StoreLocation): Promise<Pl
   if (MONGODB_URL === undefined) return (await import('./sources/sqlite-source.js')).sqliteSource(databaseFile(DATA_DIR))
   const { mongoSource } = await import('./sources/mongo-source.js')
   try {
-    return await mongoSource(MONGODB_URL)
+    return mongoSource(MONGODB_URL)
   } catch (error) {
-    throw error instanceof TypeError ? new ConfigurationError(`MONGODB_URL cannot be used: ${error.message}`) : error
+    throw new ConfigurationError(`MONGODB_URL cannot be used: ${messageOf(error)}`)
   }
 }
 
@@ -49,10 +49,10 @@ export async function writeLines (
   pages: AsyncIterable<readonly Entry[]>, output: Writable, tally: Tally, signal: AbortSignal
 ): Promise<void> {
   await pipeline(async function * () {
-    let lines = ''
     for await (const page of pages) {
       // Standard output cannot be destroyed, which would end the pipeline.
       signal.throwIfAborted()
+      let lines = ''
       for (const { where, plant } of page) {
         if (typeof plant === 'string') {
           tally.add('invalid', where, plant)
@@ -62,10 +62,7 @@ export async function writeLines (
           tally.copied++
         }
       }
-      if (lines.length < CHUNK_CHARACTERS) continue
       yield lines
-      lines = ''
     }
-    yield lines
   }, output, { signal })
 }

@@ -3,10 +3,11 @@ import { ConfigurationError, readStoreLocation, type StoreLocation } from '../co
 import { createStore, databaseFile, describeStore } from '../config/configured-store.js'
 import { PlantNotStored, PlantOutcomeUnknown, type PlantStore } from '../plant-store.js'
 import type { Command } from './command-line.js'
-import { runCopy, type CopyTask, type Tally } from './copy.js'
-import { ndjsonSource, openNdjsonFile } from './sources/ndjson-source.js'
-import { CopyError, type Entry } from './sources/plant-source.js'
+import { runCopy, type Tally } from './copy.js'
+import { ndjsonSource } from './sources/ndjson-source.js'
+import { CopyError, type Entry, type PlantSource } from './sources/plant-source.js'
 import { sqliteSource } from './sources/sqlite-source.js'
+import type { Task } from './terminal.js'
 
 /** Milliseconds for which a plant is retried, and from which the driver's timeouts follow: enough for an election. */
 const STORE_TIMEOUT = 60_000
@@ -16,45 +17,46 @@ const MAX_PAGES = 6
 /** `plant-store import`: stores the plant of each line of NDJSON in the configured store; returns the exit code. */
 export async function importPlants (env: NodeJS.ProcessEnv, { file, quiet }: Command): Promise<number> {
   const location = readStoreLocation(env)
-  const from = file === '-' ? 'standard input' : file
-  const source = file === '-' ? ndjsonSource(process.stdin, from) : await openNdjsonFile(file)
-  return copyIntoStore(location, { name: 'import', source, from, quiet })
+  const task = { name: 'import', from: file === '-' ? 'standard input' : file, to: describeStore(location), quiet } as const
+  return copyIntoStore(task, await ndjsonSource(file), location)
 }
 
 /** `plant-store migrate`: copies every plant of DATA_DIR to MONGODB_URL; returns the exit code. */
 export async function migrate (env: NodeJS.ProcessEnv, { quiet }: Command): Promise<number> {
   const location = readStoreLocation(env)
   const { DATA_DIR, MONGODB_URL } = location
-  if (MONGODB_URL === undefined) {
-    throw new ConfigurationError('MONGODB_URL is not set: set it, or MONGODB_URL_FILE, to the MongoDB that the plants are copied to')
-  }
-  const source = await sqliteSource(databaseFile(DATA_DIR))
-  return copyIntoStore(location, { name: 'migrate', source, from: describeStore({ DATA_DIR }), quiet })
+  if (MONGODB_URL === undefined) throw new ConfigurationError('MONGODB_URL is not set: set it, or MONGODB_URL_FILE, to the MongoDB that the plants are copied to')
+  const task = { name: 'migrate', from: describeStore({ DATA_DIR }), to: describeStore(location), quiet } as const
+  return copyIntoStore(task, await sqliteSource(databaseFile(DATA_DIR)), location)
 }
 
-async function copyIntoStore (location: StoreLocation, task: Omit<CopyTask, 'to'>): Promise<number> {
+async function copyIntoStore (task: Task, source: PlantSource, location: StoreLocation): Promise<number> {
   const store = await createStore({ ...location, STORE_TIMEOUT })
   await store.open?.()
-  // An unreachable MongoDB most likely means a wrong URL; a locked database file is waited for with each plant.
-  if (location.MONGODB_URL !== undefined) {
-    await store.ready?.().catch((error: unknown) => { throw new CopyError(messageOf(error)) })
-  }
   try {
-    return await runCopy({ ...task, to: describeStore(location) }, (...copy) => createPlants(store, ...copy))
+    // An unreachable MongoDB most likely means a wrong URL; a locked database file is waited for with each plant.
+    if (location.MONGODB_URL !== undefined) await requireReady(store)
+    return await runCopy(task, source, (...copy) => createPlants(store, ...copy))
   } finally {
     await store.close?.()
   }
 }
 
+async function requireReady (store: PlantStore): Promise<void> {
+  await store.ready?.().catch(reason => { throw new CopyError(messageOf(reason)) })
+}
+
 /**
  * Creates plants through a store, which batches and retries them and reports each outcome. A copy can be interrupted
  * and run again at any time, since existing plants are not changed.
- * @param signal if aborted, the store is closed, which writes pending plants once, without retries
+ * If it is aborted, or fails, it closes the store, which writes pending plants once, without retries.
  */
 export async function createPlants (
   store: PlantStore, pages: AsyncIterable<readonly Entry[]>, tally: Tally, signal: AbortSignal
 ): Promise<void> {
-  let fault: unknown
+  const failure = new AbortController()
+  const stop = AbortSignal.any([signal, failure.signal])
+  stop.addEventListener('abort', () => { store.close?.() })
 
   async function create ({ where, plant }: Entry): Promise<void> {
     if (typeof plant === 'string') return tally.add('invalid', where, plant)
@@ -65,29 +67,23 @@ export async function createPlants (
       else tally.add('inConflict', where, `another plant has the id ${plant.id}`)
     } catch (error) {
       const isUnknown = error instanceof PlantOutcomeUnknown
-      if (!isUnknown && !(error instanceof PlantNotStored)) fault ??= error
-      else if (await isReady()) tally.add('invalid', where, `${isUnknown ? 'it may have been stored' : 'it was not stored'}: ${error.message}`)
+      // If the store is not ready, it is at fault, and not the plant.
+      if (isUnknown || error instanceof PlantNotStored) await requireReady(store).catch(reason => failure.abort(reason))
+      else failure.abort(error)
+      if (!stop.aborted) tally.add('invalid', where, `${isUnknown ? 'it may have been stored' : 'it was not stored'}: ${messageOf(error)}`)
     }
   }
 
-  /** Tells whether a plant or the store is at fault. */
-  async function isReady (): Promise<boolean> {
-    await store.ready?.().catch(reason => { fault ??= new CopyError(`${messageOf(reason)}: run it again to continue`) })
-    return fault === undefined && !signal.aborted
-  }
-
-  signal.addEventListener('abort', () => { store.close?.() })
   const pending = new Set<Promise<unknown>>()
   try {
     for await (const page of pages) {
       const created = Promise.all(page.map(create)).finally(() => pending.delete(created))
       pending.add(created)
       if (pending.size >= MAX_PAGES) await Promise.race(pending)
-      if (fault !== undefined || signal.aborted) break
+      if (stop.aborted) break
     }
   } finally {
     await Promise.all(pending)
   }
-  signal.throwIfAborted()
-  if (fault !== undefined) throw fault
+  stop.throwIfAborted()
 }

@@ -60,5 +60,7 @@ async function describe (error: unknown): Promise<string> {
     (await import('../plant-store.js')).StoreUnusable,
     (await import('./sources/plant-source.js')).CopyError
   ]
-  return expected.some(type => error instanceof type) ? messageOf(error) : inspect(error)
+  // As ENOSPC of the operating system, and `database or disk is full` of SQLite.
+  const isOfSystem = error instanceof Error && ('syscall' in error || 'errcode' in error)
+  return isOfSystem || expected.some(type => error instanceof type) ? messageOf(error) : inspect(error)
 }

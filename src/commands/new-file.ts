@@ -8,11 +8,11 @@ import { CopyError } from './sources/plant-source.js'
  * the same folder, and never replaces a file.
  * @param write writes to an empty file
  * @param mode the file's permissions, less those of the umask
- * @throws {CopyError} if the name is taken, or if the file cannot be written
+ * @throws {CopyError} if the name is taken
  */
-export async function createFile (
-  path: string, write: (partialPath: string) => Promise<void>, mode = 0o666
-): Promise<void> {
+export async function createFile (path: string, write: (partialPath: string) => Promise<void>, mode = 0o666) {
+  // Before a long copy, too.
+  await requireAbsence(path)
   const folder = dirname(resolve(path))
   const partialPath = join(folder, `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`)
   try {
@@ -25,21 +25,12 @@ export async function createFile (
       await rename(partialPath, path)
     })
     await sync(folder, 'r')
-  } catch (error) {
-    throw unwritable(path, error)
   } finally {
     await rm(partialPath, { force: true }).catch(() => {})
   }
 }
 
-/** Turns a failed system call into a CopyError; returns any other error as it is. */
-export function unwritable (path: string, error: unknown): unknown {
-  const isSystemError = error instanceof Error && 'syscall' in error
-  return isSystemError ? new CopyError(`${path} cannot be written: ${error.message}`) : error
-}
-
-/** Checks a name before a long copy; throws a CopyError if it is taken. */
-export async function requireAbsence (path: string): Promise<void> {
+async function requireAbsence (path: string): Promise<void> {
   // Other faults show when the file is written.
   const found = await lstat(path).catch(() => undefined)
   if (found !== undefined) throw new CopyError(`${path} already exists, and was not changed: choose another name`)

@@ -9,14 +9,14 @@ import { ApiError } from './errors.js'
 
 /** The rule for each field of a NewPlant, as error messages state it. */
 const fieldRules: Readonly<Record<string, string>> = {
-  id: 'id must be an integer from -9223372036854775808 to 9223372036854775807 (int64)',
+  id: 'id must be an integer from -9223372036854775808 to 9223372036854775807 (int64): a JSON number, not a string',
   name: 'name must be a string of well-formed Unicode',
   tag: 'tag must be a string of well-formed Unicode, or be left out'
 }
 
 /**
- * The validator compiler of the plugin's scope: that of the type provider. A validator returns the plant without the
- * fields that the schema does not name, or an ApiError that names the field and its rule.
+ * The scope's validator compiler: the type provider's. A validator returns the plant without the fields that the schema
+ * does not name, or an ApiError that names the field and its rule.
  */
 export function validatorCompiler (route: FastifyRouteSchemaDef<TObject>) {
   const validate = TypeBoxValidatorCompiler(route)
@@ -31,18 +31,8 @@ export function validatorCompiler (route: FastifyRouteSchemaDef<TObject>) {
 }
 
 function invalidPlant (field: string, body: unknown): ApiError {
-  const rule = fieldRules[field]
-  if (rule === undefined) return new ApiError('plantInvalid')
-  if (!Object.hasOwn(Object(body), field)) return new ApiError('plantInvalid', `${field} is missing: ${rule}`)
-  return new ApiError('plantInvalid', field === 'id' ? `${rule}${idFault(Object(body).id)}` : rule)
-}
-
-/** What is wrong with an id besides its range. */
-function idFault (id: unknown): string {
-  if (typeof id === 'number') return Number.isFinite(id) && !Number.isInteger(id) ? ', without a fraction' : ''
-  if (typeof id === 'bigint') return ''
-  const found = typeof id === 'string' ? 'a string' : typeof id === 'object' && id !== null ? 'an object' : String(id)
-  return `, written as a JSON number, not as ${found}`
+  const isMissing = field in fieldRules && !Object.hasOwn(Object(body), field)
+  return new ApiError('plantInvalid', isMissing ? `${field} is missing: ${fieldRules[field]}` : fieldRules[field])
 }
 
 const compileSerializer = SerializerSelector()()
@@ -50,9 +40,8 @@ const compileSerializer = SerializerSelector()()
 const serializers = new WeakMap<TObject, (payload: unknown) => string>()
 
 /**
- * The serializer compiler of the plugin's scope: Fastify's own, for bodies of exactly the schema's shape. What else a
- * hook of the host sends with the same status is passed on unchanged, and an Error is sent as Fastify's default error
- * handler sends it.
+ * The scope's serializer compiler: Fastify's own, for bodies of exactly the schema's shape. What else a host's hook
+ * sends with the same status is passed on unchanged, and an Error is sent as Fastify's default error handler does.
  */
 export function serializerCompiler (route: FastifyRouteSchemaDef<TObject>) {
   const known = serializers.get(route.schema)

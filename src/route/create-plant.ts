@@ -5,8 +5,7 @@ import { ApiError, type ErrorName } from './errors.js'
 import type { PendingLimits } from './pending-limits.js'
 
 /**
- * Makes the function that stores the plant of a create request. Its promise resolves when the plant is stored durably,
- * and rejects with the `ApiError` to send.
+ * Makes the function that stores the plant of a create request, durably, or rejects with the `ApiError` to send.
  * @param storeTimeout milliseconds within which it settles, even if the store does not
  */
 export function plantCreator (
@@ -42,7 +41,8 @@ export function plantCreator (
       result = await store.create(plant, clock.now() + storeTimeout)
       if (!outcomes.includes(result)) throw new TypeError(`the store resolved with ${String(result)}`)
     } catch (reason) {
-      result = new ApiError(errorNameOf(reason), undefined, reason)
+      const kind = reason instanceof PlantOutcomeUnknown ? 'outcomeUnknown' : 'internal'
+      result = new ApiError(reason instanceof PlantNotStored ? 'notStored' : kind, undefined, reason)
     }
     message.pending = --limits.pending
     message.queueBytes = limits.bytes -= bytes
@@ -53,10 +53,4 @@ export function plantCreator (
 }
 
 const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
-
 const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = { notStored: 'not_stored', outcomeUnknown: 'unknown' }
-
-function errorNameOf (reason: unknown): ErrorName {
-  if (reason instanceof PlantNotStored) return 'notStored'
-  return reason instanceof PlantOutcomeUnknown ? 'outcomeUnknown' : 'internal'
-}

@@ -1,9 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { messageOf } from '../error-message.js'
 
-/**
- * Every non-2xx response: its status, its error number and its message, which says what to do next. The last two digits
- * of an error number count within its status.
- */
+/** Every non-2xx response: its status, its error number (the status and a count), and its message. */
 export const errorCodes = {
   requestMalformed: [400, 40000, 'The request is not well-formed HTTP'],
   bodyMissing: [400, 40001, 'The request has no body: send a plant as JSON, for example {"id":1,"name":"Monstera"}'],
@@ -26,17 +24,13 @@ export const errorCodes = {
 /** The name of a row of `errorCodes`. */
 export type ErrorName = keyof typeof errorCodes
 
-/** A non-2xx response, which any code may throw and the error handler sends. */
+/** A non-2xx response, which any code may throw and the error handler sends; `error` is from `errorCodes`. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly statusCode: number
-  /** int32, from `errorCodes`. */
   readonly error: number
 
-  /**
-   * @param message the message for the client, if it differs from that of `errorCodes`
-   * @param cause the original error, for the log only
-   */
+  /** @param cause the original error, for the log only */
   constructor (readonly kind: ErrorName, message?: string, cause?: unknown) {
     const { stackTraceLimit } = Error
     // An ApiError is a response, not a fault: capturing a stack would cost more than the rest of the response.
@@ -50,11 +44,7 @@ export class ApiError extends Error {
 
 type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => unknown
 
-/**
- * Makes the error handler of the plugin's scope. It sends the plugin's own errors in the Error shape, and rethrows all
- * others, for the error handler of the parent scope.
- * @param parent the error handler of the parent scope
- */
+/** Makes the scope's error handler, which sends the plugin's own errors, and leaves others to the parent scope's. */
 export function errorHandler (parent: ErrorHandler): ErrorHandler {
   return function handleError (error, request, reply) {
     // Rethrown, a value that is not an Error would be sent as a response with status 200.
@@ -62,8 +52,8 @@ export function errorHandler (parent: ErrorHandler): ErrorHandler {
     // Fastify refuses a malformed media type before it calls any parser.
     const own = error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new ApiError('mediaTypeUnsupported') : error
     if (!(own instanceof ApiError)) throw error
-    // Fastify closes the connection when a parser fails, and so resets a client that is still sending. Node discards
-    // what is not read. A server that is closing has set the header on the raw response.
+    // Fastify closes the connection when a parser fails, which resets a client that is still sending; Node discards the
+    // rest. A server that is closing has set the header on the raw response.
     if (reply.hasHeader('connection') && !reply.raw.hasHeader('connection')) reply.removeHeader('connection')
     sendError(own, request, reply)
   }
@@ -73,30 +63,27 @@ export function errorHandler (parent: ErrorHandler): ErrorHandler {
 export function sendError (error: ApiError, request: FastifyRequest, reply: FastifyReply): void {
   const { kind, statusCode, message, cause } = error
   if (statusCode >= 500) {
-    request.log[kind === 'internal' ? 'error' : 'warn']({ statusCode, error: error.error, err: cause }, message)
+    // Only a fault of the service itself needs its stack.
+    if (kind === 'internal') request.log.error({ statusCode, error: error.error, err: cause }, message)
+    else request.log.warn({ statusCode, error: error.error, reason: cause && messageOf(cause) }, message)
   }
   reply.code(statusCode).headers(errorHeaders(error, request.id, request.headers.authorization))
   reply.send({ error: error.error, message })
 }
 
-/** Seconds until a client may retry a plant that is not stored. */
-const RETRY_AFTER = '1'
-
 /** The headers of every non-2xx response. */
 export function errorHeaders ({ kind }: ApiError, requestId: string, authorization = ''): Record<string, string> {
-  return {
-    'x-request-id': requestId,
-    ...(kind === 'notStored' && { 'retry-after': RETRY_AFTER }),
-    ...(kind === 'tokenUnknown' && { 'www-authenticate': challenge('the token is not accepted') }),
-    ...(kind === 'credentialsMissing' && {
-      'www-authenticate': /^Bearer(?: |$)/i.test(authorization) ? challenge('the token is malformed') : CHALLENGE
-    })
+  const headers: Record<string, string> = { 'x-request-id': requestId }
+  if (kind === 'notStored') headers['retry-after'] = '1'
+  if (kind === 'tokenUnknown') headers['www-authenticate'] = challenge('the token is not accepted')
+  if (kind === 'credentialsMissing') {
+    const isBearer = /^Bearer(?: |$)/i.test(authorization)
+    headers['www-authenticate'] = isBearer ? challenge('the token is malformed') : 'Bearer realm="plant-store"'
   }
+  return headers
 }
-
-const CHALLENGE = 'Bearer realm="plant-store"'
 
 /** The challenge of RFC 6750, section 3, which names an error only if there are bearer credentials. */
 function challenge (description: string): string {
-  return `${CHALLENGE}, error="invalid_token", error_description="${description}"`
+  return `Bearer realm="plant-store", error="invalid_token", error_description="${description}"`
 }

@@ -6,9 +6,7 @@ import { ApiError } from './errors.js'
 /**
  * Parses a JSON body (RFC 8259) without losing anything. Bytes that are not UTF-8 are refused, not replaced; poisoned
  * keys (`__proto__`, `constructor.prototype`) are refused; an integer `id` becomes a bigint, exact to the last digit.
- * An `id` that is not an integer is left unchanged, for the validator to refuse.
- * @throws {ApiError} `bodyMissing`, `bodyNotJson`, or `plantInvalid` for `null`, which Fastify gives a validator if
- *   there is no body
+ * @throws {ApiError} `bodyMissing`, `bodyNotJson`, or `plantInvalid` for `null`, which to a validator is no body
  */
 export function parseBody (bytes: Buffer): unknown {
   if (bytes.length === 0) throw new ApiError('bodyMissing')
@@ -27,10 +25,8 @@ export function parseBody (bytes: Buffer): unknown {
 }
 
 /**
- * The id of a JSON body as an integer, exact to the last digit, in any spelling: `1.0` and `1e3` are integers.
- * @param id what JSON.parse has read
- * @param json the text that it has read, with an object at its top, of any depth
- * @returns `id` itself if it is not an integer, or has more than 19 digits
+ * The id of a JSON object as an integer, exact to the last digit, in any spelling: `1.0` and `1e3` are integers.
+ * @param id what JSON.parse has read; returned if it is not an integer, or has more than 19 digits
  */
 function exactId (id: number, json: string): bigint | number {
   // JSON.parse reads a safe integer exactly, unless it has a fraction or an exponent. A name can look like one.

@@ -1,3 +1,4 @@
+import type { SwaggerTransform } from '@fastify/swagger'
 import { Kind, Type, TypeRegistry, type Static } from '@sinclair/typebox'
 import { errorCodes, type ErrorName } from './errors.js'
 
@@ -38,8 +39,9 @@ export const ErrorSchema = Type.Object({
 export type PlantWire = Static<typeof PlantSchema>
 export type ErrorWire = Static<typeof ErrorSchema>
 
+type Headers = Record<string, { description: string, [keyword: string]: unknown }>
 /** The headers of an error response, in addition to `X-Request-Id`, by status. */
-const headers: Readonly<Record<number, Record<string, { description: string, [keyword: string]: unknown }>>> = {
+const headers: Readonly<Record<number, Headers>> = {
   401: { 'WWW-Authenticate': { description: 'The challenge of RFC 6750, section 3', type: 'string', examples: ['Bearer realm="plant-store"'] } },
   405: { Allow: { description: 'The methods that the path accepts', type: 'string', examples: ['POST'] } },
   503: { 'Retry-After': { description: 'Seconds until a retry', type: 'integer', examples: [1] } }
@@ -50,19 +52,12 @@ const requestId = { description: 'The id of the request in the log of the servic
 export function errorResponses (...names: ErrorName[]) {
   const statuses = new Set(names.map(name => errorCodes[name][0]))
   return Object.fromEntries(Array.from(statuses, status => {
-    const errors = names.filter(name => errorCodes[name][0] === status).map(name => {
-      const [, error, message] = errorCodes[name]
-      return { name, error, message }
-    })
+    const rows = names.map(name => [name, ...errorCodes[name]] as const).filter(([, ofRow]) => ofRow === status)
+    const examples = Object.fromEntries(rows.map(([name, , error, message]) => [name, { value: { error, message } }]))
     return [status, {
-      description: errors.map(({ error, message }) => `${error}: ${message}`).join('\n\n'),
-      headers: { ...headers[status], 'X-Request-Id': requestId } as NonNullable<(typeof headers)[number]>,
-      content: {
-        'application/json': {
-          schema: ErrorSchema,
-          examples: Object.fromEntries(errors.map(({ name, ...value }) => [name, { value }]))
-        }
-      }
+      description: rows.map(([, , error, message]) => `${error}: ${message}`).join('\n\n'),
+      headers: { ...headers[status], 'X-Request-Id': requestId } as Headers,
+      content: { 'application/json': { schema: ErrorSchema, examples } }
     }]
   }))
 }
@@ -80,4 +75,23 @@ export const createPlantSchema = {
       'bodyTooLarge', 'mediaTypeUnsupported', 'internal', 'notStored', 'outcomeUnknown'
     )
   }
+}
+
+/**
+ * The route's own transform for `@fastify/swagger`: adds what depends on the host's document. An operation may only
+ * name a security scheme that the document declares, and its `operationId` must be unique (OpenAPI 3.1, 4.8.10).
+ */
+export const describeOperation: SwaggerTransform = input => {
+  const { schema, url } = input
+  if (!('openapiObject' in input)) return { schema, url }
+  const { components = {}, paths = {} } = input.openapiObject
+  const schemes = Object.entries(components.securitySchemes ?? {})
+  const [own] = schemes.find(([, scheme]) => 'scheme' in scheme && scheme.scheme === 'bearer') ?? []
+  if (own === undefined) {
+    const bearer = { type: 'http', scheme: 'bearer', description: 'An access token, as in RFC 6750' } as const
+    components.securitySchemes = { ...components.securitySchemes, bearer }
+  }
+  const isTaken = Object.values(paths).some(path => path?.post?.operationId === 'createPlant')
+  const operationId = isTaken ? `createPlant${url.replace(/\W+/g, '_')}` : 'createPlant'
+  return { schema: { operationId, security: [{ [own ?? 'bearer']: [] }], ...schema }, url }
 }

@@ -11,7 +11,7 @@ import { healthRoutes, type Health } from './health.js'
 import { clientErrorHandler, type LatestReplies } from './http/client-errors.js'
 import { requestFaults, requestIds, unknownRoute } from './http/requests.js'
 import { configureServer, drain, serverOptions } from './http/server.js'
-import { logAccess } from './logging/logger.js'
+import { faultLoggers, logAccess } from './logging/logger.js'
 import type { ServiceMetrics } from './metrics.js'
 import { describeApi } from './openapi.js'
 
@@ -32,10 +32,7 @@ class WithoutRequests extends LogController {
   override requestCompleted (): void {}
 }
 
-/**
- * Makes the HTTP service around the plugin, not listening yet: the routes of plants, health and description. Closing it
- * cuts off no request.
- */
+/** Makes the HTTP service around the plugin, not listening yet. Closing it cuts off no request. */
 export async function createApp (options: AppOptions): Promise<FastifyInstance> {
   const { configuration, store, tokens, health, log, metrics, listeners = [] } = options
   const { TRUST_PROXY, REQUEST_ID_HEADER, ACCESS_LOG, DOCS } = configuration
@@ -43,8 +40,9 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
   const newId = requestIds(REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
   const latestReplies: LatestReplies = new WeakMap()
   const faultOf = requestFaults()
+  const { loggerFor, report } = faultLoggers(log)
 
-  /** Begins each request; returns its error if it is not well-formed. */
+  /** Begins a request; returns its error if it is not well-formed. */
   function begin (request: FastifyRequest, reply: FastifyReply): ApiError | undefined {
     latestReplies.set(request.raw.socket, reply)
     if (ACCESS_LOG) logAccess(log, request, reply)
@@ -88,7 +86,7 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
   app.addHook('onError', (request, reply, error, done) => {
     if (error instanceof ApiError && error.kind === 'requestMalformed') reply.raw.setHeader('connection', 'close')
-    if (!(error instanceof ApiError) || error.statusCode >= 500) request.log = log.child({ reqId: request.id })
+    if (!(error instanceof ApiError) || error.statusCode >= 500) request.log = loggerFor(request.id)
     done()
   })
   app.setErrorHandler((error, request, reply) => {
@@ -98,17 +96,13 @@ export async function createApp (options: AppOptions): Promise<FastifyInstance> 
   app.addHook('preClose', async () => {
     health.closing = true
     await drain(app.server, [app.server, ...listeners])
+    report()
   })
 
   await describeApi(app, DOCS === true)
   await app.register(healthRoutes, { health })
-  await app.register(plantStore, {
-    store,
-    tokens,
-    bodyLimit: configuration.BODY_LIMIT,
-    storeTimeout: configuration.STORE_TIMEOUT,
-    queueLimit: configuration.QUEUE_LIMIT,
-    queueBytes: configuration.QUEUE_BYTES
-  })
+  const { BODY_LIMIT: bodyLimit, STORE_TIMEOUT: storeTimeout } = configuration
+  const { QUEUE_LIMIT: queueLimit, QUEUE_BYTES: queueBytes } = configuration
+  await app.register(plantStore, { store, tokens, bodyLimit, storeTimeout, queueLimit, queueBytes })
   return app
 }

@@ -1,14 +1,12 @@
-import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify'
-import { systemClock, type Clock, type Timer } from '../clock.js'
+import type { FastifyInstance } from 'fastify'
 import { messageOf } from '../error-message.js'
-import { ApiError, errorHeaders } from '../route/errors.js'
+import { ApiError } from '../route/errors.js'
 import { ErrorSchema, errorResponses } from '../route/schemas.js'
 import type { PlantStore } from '../plant-store.js'
 
 const READY_TIMEOUT_MS = 3_000
-const LOG_INTERVAL_MS = 2_000
 const LAG_INTERVAL_MS = 100
 /** A request waits about as long as a timer: above this lag, clients should retry later. */
 const TOO_LATE_MS = 500
@@ -22,26 +20,17 @@ export class Health {
   /** The check of the store that is running, which all requests share. */
   #check: Promise<string | undefined> | undefined
 
-  constructor (readonly store: PlantStore) {}
+  constructor (private readonly store: PlantStore) {}
 
   /** @returns the reason why the service is not ready; undefined if it is ready */
   async fault (): Promise<string | undefined> {
     if (this.closing) return 'the service is shutting down'
     if (this.overloaded) return 'the service is overloaded'
-    this.#check ??= this.#storeFault().finally(() => { this.#check = undefined })
+    this.#check ??= Promise.race([
+      this.store.ready?.().then(() => undefined, messageOf),
+      sleep(READY_TIMEOUT_MS, `the store did not respond within ${READY_TIMEOUT_MS} ms`, { ref: false })
+    ]).finally(() => { this.#check = undefined })
     return this.#check
-  }
-
-  async #storeFault (): Promise<string | undefined> {
-    const timeout = once(AbortSignal.timeout(READY_TIMEOUT_MS), 'abort')
-    try {
-      await Promise.race([
-        this.store.ready?.(),
-        timeout.then(() => { throw new Error(`the store did not respond within ${READY_TIMEOUT_MS} ms`) })
-      ])
-    } catch (error) {
-      return messageOf(error)
-    }
   }
 
   /**
@@ -61,31 +50,17 @@ export class Health {
   }
 }
 
-/** Logs the loss of readiness and its return; returns a function that stops it. */
-export function logReadiness (
-  fault: () => Promise<string | undefined>, log: FastifyBaseLogger, clock: Clock = systemClock
-): () => void {
-  let notReady: string | undefined
-  let timer: Timer
-  async function check (): Promise<void> {
-    timer = clock.setTimeout(check, LOG_INTERVAL_MS)
-    timer.unref()
-    const reason = await fault()
-    if (notReady === undefined && reason !== undefined) log.warn(`not ready: ${reason}`)
-    if (notReady !== undefined && reason === undefined) log.info('ready again')
-    notReady = reason
-  }
-  check()
-  return () => clock.clearTimeout(timer)
-}
-
 export const HealthSchema = Type.Object({ status: Type.Unsafe<'ok'>({ type: 'string', enum: ['ok'] }) }, { title: 'Health', description: 'Yes' })
 
-const notReadyExamples = { notReady: { value: { error: 50301, message: 'Not ready: the service is shutting down' } } }
 const notReady = {
   ...errorResponses('notStored')[503],
   description: 'No; the message says why',
-  content: { 'application/json': { schema: ErrorSchema, examples: notReadyExamples } }
+  content: {
+    'application/json': {
+      schema: ErrorSchema,
+      examples: { notReady: { value: { error: 50301, message: 'Not ready: the service is shutting down' } } }
+    }
+  }
 }
 
 const probe = (operationId: string, summary: string, more?: object) => ({
@@ -102,11 +77,9 @@ export async function healthRoutes (app: FastifyInstance, { health }: { health: 
   app.get('/health/live', { schema: probe('live', 'Whether the process responds') }, () => ({ status: 'ok' }))
 
   const schema = probe('ready', 'Whether the service can take plants', { 503: notReady })
-  app.get('/health/ready', { schema }, async (request, reply: FastifyReply) => {
+  app.get('/health/ready', { schema }, async () => {
     const fault = await health.fault()
-    if (fault === undefined) return { status: 'ok' }
-    const error = new ApiError('notStored', `Not ready: ${fault}`)
-    reply.code(error.statusCode).headers(errorHeaders(error, request.id))
-    return { error: error.error, message: error.message }
+    if (fault !== undefined) throw new ApiError('notStored', `Not ready: ${fault}`)
+    return { status: 'ok' }
   })
 }

@@ -57,7 +57,6 @@ export class ServiceMetrics {
     done()
   }
 
-  /** Sets the expiry time of the certificate served from now on. */
   observeCertificate ({ expiresAt }: TlsPair): void {
     this.#certificateExpiry ??= new Gauge(this.#metric(
       'plant_store_tls_certificate_expiry_timestamp_seconds', 'When the certificate that is served expires, in seconds since 1970'

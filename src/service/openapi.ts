@@ -7,10 +7,9 @@ import { HealthSchema } from './health.js'
 
 const schemas = { NewPlant: NewPlantSchema, Plant: PlantSchema, Error: ErrorSchema, Health: HealthSchema }
 
-/** What any request may get: documented for each operation. */
+/** What any request may get: documented for each operation, with headers as @fastify/swagger writes those of routes. */
 const common = errorResponses('pathUnknown', 'methodNotAllowed', 'requestTimeout', 'headersTooLarge')
 for (const { headers } of Object.values(common)) {
-  // As @fastify/swagger writes those of the routes.
   for (const [name, { description, ...schema }] of Object.entries(headers)) headers[name] = { description, schema }
 }
 
@@ -18,9 +17,8 @@ const openapi = {
   openapi: '3.1.0',
   info: {
     title: 'plant-store',
-    // The version of the interface, which is that of the package.
     version,
-    description: 'Creates plants, durably. Retrying is always safe: the very same plant (id, name and tag) gets 200 again.\n\n' +
+    description: 'Creates plants, durably. Retrying is always safe: the very same plant (id, name and tag) gets 200 again. ' +
       'An `id` is an int64. JavaScript, and clients generated for it, round integers above 2^53: send such an id from a string or a BigInt, and never through `Number`.',
     license: { name: 'MIT', identifier: 'MIT' }
   },
@@ -29,23 +27,19 @@ const openapi = {
   tags: [{ name: 'plants', description: 'The store' }, { name: 'health', description: 'For probes; no token is needed' }]
 }
 
-interface Operation { responses: object }
-interface Document { components?: object, paths?: Record<string, Record<string, Operation>> }
+interface Document { components?: object, paths?: Record<string, Record<string, { responses: object }>> }
 
 /** Adds what belongs to all operations, and names the schemas. */
 function complete (document: Document): object {
   const operations = Object.values(document.paths ?? {}).flatMap(path => Object.values(path))
-  for (const operation of operations) operation.responses = { ...operation.responses, ...common }
-  const { components } = document
-  return JSON.parse(JSON.stringify({ ...document, components: { ...components, schemas } }, (key, value) => (
+  for (const operation of operations) Object.assign(operation.responses, common)
+  document.components = { ...document.components, schemas }
+  return JSON.parse(JSON.stringify(document, (key, value) => (
     value?.title in schemas && key !== value.title ? { $ref: `#/components/schemas/${value.title}` } : value
   )))
 }
 
-/**
- * Documents the routes that are registered after it: `GET /openapi.json`, and with `docs` a page to read and try it at
- * `/docs`.
- */
+/** Documents the routes registered after it at `/openapi.json`, and with `docs` on a page at `/docs`. */
 export async function describeApi (app: FastifyInstance, docs: boolean): Promise<void> {
   await app.register(swagger, {
     openapi,

@@ -45,7 +45,7 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   if (isSocketPath(HOST)) await removeStaleSocket(HOST)
   const store = await createStore(configuration)
   // Fastify is loaded while the store opens, and only if the configuration is valid.
-  const [{ createApp }, { Health, logReadiness }] = await Promise.all([
+  const [{ createApp }, { Health }] = await Promise.all([
     import('./app.js'),
     import('./health.js'),
     store.open?.().catch(error => { throw new StoreUnusable(messageOf(error)) })
@@ -60,20 +60,19 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   listeners.push(...await listenOn(app.server, HOST, PORT).catch(refuseAddress))
   // Not earlier: loading the service holds up the event loop, too.
   health.watchEventLoop()
-  const stopLog = logReadiness(async () => health.fault(), log)
   shutdown = async () => {
-    stopLog()
     await app.close()
     await store.close?.()
   }
 
   if (metrics !== undefined && METRICS_PORT !== undefined) {
     const host = isSocketPath(HOST) ? '127.0.0.1' : HOST
-    const [listener] = await listenOn(metrics.createServer(), host, METRICS_PORT).catch(refuseAddress)
-    const { port } = listener?.address() as AddressInfo
+    const server = metrics.createServer()
+    await listenOn(server, host, METRICS_PORT).catch(refuseAddress)
+    const { port } = server.address() as AddressInfo
     log.info({ port }, `metrics on port ${port}, path /metrics`)
   }
-  const address = addressOf(app.server.address(), tls === undefined ? 'http' : 'https')
+  const address = isSocketPath(HOST) ? `unix:${HOST}` : app.listeningOrigin
   const location = describeStore(configuration)
   if (process.env.NODE_ENV !== 'production') {
     const token = ACCESS_TOKENS === undefined ? generatedToken : undefined
@@ -81,16 +80,12 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   }
   log.info({ address, store: location }, `ready at ${address}`)
   log.flush()
+  const fault = await health.fault()
+  if (fault !== undefined && !health.closing) log.warn(`not ready: ${fault}`)
 }
 
 function refuseAddress (error: unknown): never {
   throw new ConfigurationError(`${messageOf(error)}: check HOST, PORT and METRICS_PORT`)
-}
-
-function addressOf (address: AddressInfo | string | null, scheme: string): string {
-  // A string is the path of a Unix socket.
-  if (address === null || typeof address === 'string') return `unix:${address}`
-  return `${scheme}://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
 }
 
 /** @param token the token generated for this run; undefined if the operator configured tokens, which are never shown */

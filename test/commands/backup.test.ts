@@ -19,7 +19,7 @@ t.test('a backup is a complete database with the plants to the byte, and replace
   const { code, stdout, stderr } = await run(['backup', file], { DATA_DIR: folder })
   t.equal(code, 0, stderr)
   t.equal(stdout, '')
-  t.match(stderr, /^backup: [\d.]+ MB$/m)
+  t.match(stderr, /^backup: \d+ MB$/m)
   t.strictSame(bytesOfPlants(file), bytesOfPlants(join(folder, 'plants.db')))
   t.equal(statSync(file).mode & 0o007, 0, 'the backup is not readable by more users than the database')
   const bytes = readFileSync(file)
@@ -61,7 +61,7 @@ t.test('an interrupted backup leaves no file', async t => {
   await until(() => partial(folder).length > 0)
   const { code, stderr } = await interrupted.end('SIGTERM')
   t.equal(code, 1, stderr)
-  t.match(stderr, /^plant-store: interrupted: nothing is kept$/m)
+  t.match(stderr, /^plant-store: interrupted: run it again$/m)
   t.notOk(existsSync(join(folder, 'backup.db')))
   t.strictSame(partial(folder), [])
 })
@@ -89,7 +89,7 @@ t.test('a backup to a full disk leaves no file', withSmallDisk, async t => {
   mountSmallDisk(t, disk, '1m')
   const { code, stderr } = await run(['backup', join(disk, 'backup.db')], { DATA_DIR: folder })
   t.equal(code, 1)
-  t.match(stderr, /^plant-store: the copy failed: database or disk is full$/m)
+  t.match(stderr, /^plant-store: database or disk is full$/m)
   t.strictSame(readdirSync(disk), [])
 })
 
@@ -101,8 +101,8 @@ t.test('failures are reported in one line', async t => {
   const cases: [message: RegExp, file: string, env: NodeJS.ProcessEnv][] = [
     [/^MONGODB_URL is set: .*mongodump.*$/, file, { DATA_DIR: join(folder, 'data'), MONGODB_URL: 'mongodb://127.0.0.1:1/' }],
     [/^there is no .*plants\.db: set DATA_DIR .*$/, file, { DATA_DIR: join(folder, 'nowhere') }],
-    [/^.*backup\.db cannot be written: ENOENT.*$/, join(folder, 'nowhere', 'backup.db'), { DATA_DIR: join(folder, 'data') }],
-    [/^.*backup\.db cannot be written: ENOTDIR.*$/, join(folder, 'other', 'backup.db'), { DATA_DIR: join(folder, 'data') }]
+    [/^ENOENT: .*backup\.db.*$/, join(folder, 'nowhere', 'backup.db'), { DATA_DIR: join(folder, 'data') }],
+    [/^ENOTDIR: .*backup\.db.*$/, join(folder, 'other', 'backup.db'), { DATA_DIR: join(folder, 'data') }]
   ]
   for (const [message, file, env] of cases) await t.rejects(backup(env, { file, quiet: true }), { message })
   t.notOk(existsSync(file))

@@ -2,8 +2,8 @@ import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { Tally } from '../../src/commands/copy.js'
 import { createPlants } from '../../src/commands/import.js'
-import { showProgress } from '../../src/commands/progress.js'
 import { CopyError, type Entry } from '../../src/commands/sources/plant-source.js'
+import { showProgress } from '../../src/commands/terminal.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/plant-store.js'
 import { until } from '../support/until.js'
 import { manyPlants, pagesOf } from './plants.js'
@@ -31,7 +31,7 @@ t.test('a plant that a ready store does not accept is named by its id, and the o
 
 t.test('a store that is not ready after a failure is at fault, not the plants', async t => {
   const { copy, tally, lines } = setUp({ ...storeThatFails(id => id >= 500n), ready: async () => { throw new Error('the disk is full') } })
-  await t.rejects(copy(manyPlants(20_000)), new CopyError('the disk is full: run it again to continue'))
+  await t.rejects(copy(manyPlants(20_000)), new CopyError('the disk is full'))
   t.match(tally, { copied: 500, invalid: 0 })
   t.strictSame(lines, [])
 })
@@ -79,20 +79,21 @@ function show (t: Test, { isTTY = false, columns = 80 } = {}) {
   t.teardown(() => mock.timers.reset())
   let text = ''
   const output = { isTTY, columns, write: (more: string) => { text += more; return true } }
-  const progress = showProgress(output, 'copy', false, () => '50 %, 1,500,000 plants, 100,000 a second')
+  const progress = showProgress({ name: 'export', from: 'a store', to: 'a file', quiet: false }, () => '50 %, 1,500,000 plants', output)
   const take = () => {
     const taken = text
     text = ''
     return taken
   }
+  t.equal(take(), isTTY ? '\rfrom a store\nto   a file\x1b[K\n' : 'from a store\nto   a file\n')
   return { ...progress, take }
 }
 
 for (const columns of [200, 80, 20, 5, 0]) {
   t.test(`on a terminal of ${columns} columns the line fits, and leaves the last column free`, async t => {
-    const { end, take } = show(t, { isTTY: true, columns })
-    end()
-    t.equal(take(), `\r${'copy: 50 %, 1,500,000 plants, 100,000 a second'.slice(0, (columns || 80) - 1)}\x1b[K\n`)
+    const { take } = show(t, { isTTY: true, columns })
+    mock.timers.tick(100)
+    t.equal(take(), `\r${'export: 50 %, 1,500,000 plants'.slice(0, (columns || 80) - 1)}\x1b[K`)
   })
 }
 
@@ -101,9 +102,9 @@ t.test('on a terminal progress is redrawn ten times a second until it ends, and 
   mock.timers.tick(1_000)
   t.equal(take().split('\r').length - 1, 10)
   line('line 7: bad')
-  t.equal(take(), '\r\x1b[Kline 7: bad\n')
+  t.equal(take(), '\rline 7: bad\x1b[K\n')
   end()
-  take()
+  t.equal(take(), '\rexport: 50 %, 1,500,000 plants\x1b[K\n')
   mock.timers.tick(1_000)
   t.equal(take(), '')
 })
@@ -113,5 +114,5 @@ t.test('to a pipe a line is written every five seconds, and one at the end', asy
   mock.timers.tick(11_000)
   line('id 7: bad')
   end()
-  t.match(take(), /^(copy: 50 %.*\n){2}id 7: bad\n(copy: 50 %.*\n)$/)
+  t.match(take(), /^(export: 50 %.*\n){2}id 7: bad\n(export: 50 %.*\n)$/)
 })

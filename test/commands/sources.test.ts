@@ -38,7 +38,7 @@ t.test('a row that is not a valid plant is named by its id', async t => {
   t.strictSame(await entriesOf(await sqliteSource(path)), [
     { where: 'id 0', plant: { id: 0n, name: 'plant 0' } },
     { where: 'id 1', plant: { id: 1n, name: 'plant 1', tag: 'odd' } },
-    ...[10, 11, 12, 13].map(id => ({ where: `id ${id}`, plant: 'its name or tag is not UTF-8 text' }))
+    ...['name', 'name', 'tag', 'tag'].map((field, index) => ({ where: `id ${10 + index}`, plant: `${field} must be a string of well-formed Unicode${field === 'tag' ? ', or be left out' : ''}` }))
   ])
 })
 
@@ -53,7 +53,7 @@ t.test('a database that is missing, is not one of this package\'s, has other tex
   const damaged = databaseWith(t, 20_000, 'PRAGMA wal_checkpoint(TRUNCATE)')
   const file = readFileSync(damaged)
   writeFileSync(damaged, file.fill('damage', file.length / 2, file.length / 2 + 4_096))
-  await t.rejects(sqliteSource(damaged).then(entriesOf), { message: /plants\.db cannot be read: database disk image is malformed$/ })
+  await t.rejects(sqliteSource(damaged).then(entriesOf), { message: 'database disk image is malformed' })
 })
 
 t.test('plants created while a database is read do not prolong it', async t => {
@@ -68,7 +68,7 @@ t.test('plants created while a database is read do not prolong it', async t => {
   t.equal(count, 5_000)
 })
 
-t.test('a document that is not a valid plant is named by its id, whatever options the URL has', async t => {
+t.test('a document that is not a valid plant is named by its id', async t => {
   const { mongo, collection } = await mongoWith(t, [
     { _id: 1, name: 'an int32' }, { _id: new BSON.Double(2), name: 'a double', tag: 't' }, { _id: -(2n ** 63n), name: 'a long', color: 'green' },
     { _id: 4n, name: 4 }, { _id: 5n, name: 'five', tag: null }, { _id: 6.5, name: 'six' }, { _id: 'seven', name: 'seven' },
@@ -76,16 +76,17 @@ t.test('a document that is not a valid plant is named by its id, whatever option
   ])
   mongo.on('insert', (_context, execute) => execute({ replicated: false }))
   await collection.insertMany([{ _id: 3n, name: 'not on the majority' } as Document], { writeConcern: { w: 1 } })
-  const entries = await entriesOf(await mongoSource(`${mongo.url}&raw=true&promoteValues=false`))
+  const entries = await entriesOf(mongoSource(mongo.url))
+  const int64 = 'id must be an integer from -9223372036854775808 to 9223372036854775807 (int64): a JSON number, not a string'
   t.strictSame(new Map(entries.map(({ where, plant }) => [where, plant])), new Map<string, unknown>([
     ['id -9223372036854775808', { id: -(2n ** 63n), name: 'a long' }],
     ['id 1', { id: 1n, name: 'an int32' }],
     ['id 2', { id: 2n, name: 'a double', tag: 't' }],
-    ['id 4', 'its name is not a string'],
-    ['id 5', 'its tag is not a string'],
-    ['id 6.5', 'its _id is not an integer of int64'],
-    ['id "seven"', 'its _id is not an integer of int64'],
-    ['id {"$oid":"6b02e41628411e28e5d85aa5"}', 'its _id is not an integer of int64']
+    ['id 4', 'name must be a string of well-formed Unicode'],
+    ['id 5', 'tag must be a string of well-formed Unicode, or be left out'],
+    ['id 6.5', int64],
+    ['id "seven"', int64],
+    ['id {"$oid":"6b02e41628411e28e5d85aa5"}', int64]
   ]))
 })
 
@@ -100,7 +101,7 @@ t.test('plants created while MongoDB is read do not prolong it', async t => {
     return execute()
   }
   mongo.on('getMore', createBefore, { times: 40 })
-  const source = await mongoSource(mongo.url)
+  const source = mongoSource(mongo.url)
   const entries = await entriesOf(source)
   t.ok(ids > 2_500, 'plants were created meanwhile')
   t.strictSame(entries.map(({ where }) => where), Array.from({ length: 2_500 }, (_, id) => `id ${id}`))
@@ -110,22 +111,17 @@ t.test('plants created while MongoDB is read do not prolong it', async t => {
 t.test('reading says why MongoDB stopped sending', async t => {
   const { mongo } = await mongoWith(t, Array.from({ length: 2_500 }, (_, _id) => ({ _id, name: 'Monstera' })))
   mongo.on('getMore', closeBeforeStoring())
-  await t.rejects(mongoSource(mongo.url).then(entriesOf), { constructor: CopyError, message: /^MongoDB: / })
+  await t.rejects(entriesOf(mongoSource(mongo.url)), { constructor: CopyError, message: /^MongoDB: / })
 })
 
-t.test('lines do not depend on how the bytes are split into chunks, and one beyond the limit is cut', async t => {
-  async function split (text: string, size: number, limit = 100): Promise<string[]> {
+t.test('lines do not depend on how the bytes are split into chunks', async t => {
+  async function split (text: string, size: number): Promise<string[]> {
     const chunks = Array.from({ length: Math.ceil(text.length / size) }, (_, i) => text.slice(i * size, (i + 1) * size))
     const lines = []
-    for await (const some of linesOf(Readable.from(chunks), limit)) lines.push(...some)
+    for await (const some of linesOf(Readable.from(chunks))) lines.push(...some)
     return lines
   }
   const text = 'one\n\nthree\r\n\nfive'
   for (let size = 1; size <= text.length + 1; size++) t.strictSame(await split(text, size), ['one', '', 'three\r', '', 'five'], `chunks of ${size}`)
   t.strictSame(await split('one\n', 2), ['one'], 'no empty line follows the last newline')
-  for (const size of [1, 3, 100]) {
-    const lines = await split(`${'x'.repeat(10)}\n${'y'.repeat(50)}\nz\n${'y'.repeat(50)}`, size, 10)
-    t.strictSame(lines.map(line => line.length > 10 ? 'long' : line), ['x'.repeat(10), 'long', 'z', 'long'])
-    if (size < 10) t.ok(lines.every(line => line.length < 20), 'no more is buffered')
-  }
 })

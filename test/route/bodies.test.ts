@@ -51,7 +51,7 @@ const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
   },
 
   async 'JSON that is not an object with an id and a name is 40003, and the message names the field' (t, { create }) {
-    const id = /^id must be an integer from -9223372036854775808 to 9223372036854775807 \(int64\)$/
+    const id = /^id must be an integer from -9223372036854775808 to 9223372036854775807 \(int64\): a JSON number, not a string$/
     const name = /^name must be a string of well-formed Unicode$/
     const tag = /^tag must be a string of well-formed Unicode, or be left out$/
     const refused: [body: string, message: RegExp][] = [
@@ -62,9 +62,7 @@ const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
       ['{"id":1,"tag":"x"}', /^name is missing: name must be/],
       ['{"id":1,"Name":"x"}', /^name is missing: name must be/],
       ['{"id":9223372036854775808,"name":"x"}', id],
-      ['{"id":1.5,"name":"x"}', /^id must be an integer .*, without a fraction$/],
-      ...[['"1"', 'a string'], ['true', 'true'], ['null', 'null'], ['[]', 'an object'], ['{}', 'an object']].map(([value, what]): [string, RegExp] =>
-        [`{"id":${value},"name":"x"}`, RegExp(`^id must be an integer .*, written as a JSON number, not as ${what}$`)]),
+      ...['"1"', '1.5', 'true', 'null', '[]', '{}'].map((value): [string, RegExp] => [`{"id":${value},"name":"x"}`, id]),
       ...['1', 'true', 'null', '[]', '["x"]', '{}'].map((value): [string, RegExp] => [`{"id":1,"name":${value}}`, name]),
       ...['1', 'false', 'null', '[]', '{}'].map((value): [string, RegExp] => [`{"id":1,"name":"x","tag":${value}}`, tag])
     ]

@@ -80,7 +80,8 @@ function waitingStore () {
 function checkLog (t: Test, log: string[], level: number, statusCode: number, message: string): void {
   t.equal(log.length, 1)
   const line = JSON.parse(log[0] as string)
-  t.match(line, { level, statusCode, reqId: String, err: { message } })
+  const why = statusCode === 500 ? { err: { message } } : { reason: message }
+  t.match(line, { level, statusCode, reqId: String, ...why })
   t.notMatch(log[0], /no log may contain/)
   t.notOk(log.join().includes(TOKEN))
 }
@@ -131,7 +132,7 @@ t.test('a store that does not respond within STORE_TIMEOUT is 504, 50401, and a 
   t.ok(elapsed > 55 && elapsed < 5_000, `${elapsed} ms`)
   for (const response of responses) answersError(t, response, 50401, /^The plant may have been stored/)
   t.equal(log.length, 3)
-  t.match(JSON.parse(log[0] as string), { err: { message: /did not respond in time/ } })
+  t.match(JSON.parse(log[0] as string), { reason: /did not respond in time/ })
 
   waiting[0]?.resolve('stored')
   waiting[1]?.resolve('taken')

@@ -97,7 +97,7 @@ async function serveUnready (t: Test, configuration = {}) {
   const lines = () => service.log.map(line => JSON.parse(line))
   /** The log lines of a request; the first appears soon after the response. */
   const linesOf = async (id: unknown) => {
-    const found = () => lines().filter(({ reqId }) => reqId === id)
+    const found = () => lines().filter(({ reqId, msg }) => reqId === id && msg === 'request')
     for (let turn = 0; turn < 400 && found().length === 0; turn++) await sleep(5)
     return found()
   }

@@ -20,7 +20,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['a 200 for another plant: a tag is not compared', '&& existing.tag === tag', ''],
     [
       'an unknown outcome reported as not stored: a server error without a label',
-      "errorLabels?.includes('NoWritesPerformed') === true",
+      "error.errorLabels?.includes('NoWritesPerformed')",
       'true'
     ],
     ['an unknown outcome reported as not stored: a command that was sent counts as not sent', 'const wasNotSent = isUnsent', 'const wasNotSent = true']

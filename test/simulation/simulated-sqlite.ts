@@ -34,8 +34,8 @@ export class SimulatedSqlite extends SimulatedStore {
   }
 
   #answer (ids: readonly bigint[], texts: readonly string[], fault: Fault | undefined): SqliteAnswer | undefined {
-    const failed = (message: string, outcomeUnknown: boolean, permanent: boolean, ends: boolean): SqliteAnswer =>
-      ({ kind: 'failed', message, outcomeUnknown, permanent, unusable: false, ends })
+    const failed = (message: string, outcomeUnknown: boolean, permanent: boolean, reopen: boolean): SqliteAnswer =>
+      ({ kind: 'failed', message, outcomeUnknown, permanent, unusable: false, reopen })
     if (fault?.kind === 'dies') {
       if (fault.stores) this.#write(ids, texts)
       return undefined
@@ -93,7 +93,7 @@ class SimulatedThread extends EventEmitter {
       if (request.kind === 'write') this.#sqlite.writesInFlight--
       if (answer === undefined) return this.#end()
       this.emit('message', answer)
-      if (answer.kind === 'failed' && answer.ends) return this.#end()
+      if (answer.kind === 'failed' && answer.reopen) return this.#end()
       this.#next()
     })
   }

@@ -1,46 +1,38 @@
-import { BSON, type CollectionOptions, type Document } from 'mongodb'
+import { BSON, type Document } from 'mongodb'
 import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
 import { faultOf, type DriverError } from '../../stores/mongo/mongo-errors.js'
-import type { NewPlant } from '../../plant-store.js'
-import { CopyError, type Entry, type PlantSource } from './plant-source.js'
+import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
 /** Milliseconds from which the driver's timeouts follow: long enough for an election. */
 const READ_TIMEOUT = 60_000
-
-const OPTIONS: CollectionOptions = {
-  readPreference: 'primary',
-  readConcern: 'majority',
-  // The URL may say otherwise.
-  raw: false,
-  promoteValues: true,
-  promoteLongs: true,
-  useBigInt64: true,
-  enableUtf8Validation: true
-}
+const BATCH_SIZE = 1_000
 
 /**
  * The plants of a MongoDB in the order of their ids, as the majority has them. Reading stops at the highest id of the
  * start, since a service could create plants faster than they are copied.
  * @throws {TypeError} if the URL cannot be used
- * @throws {CopyError} if MongoDB cannot be reached
  */
-export async function mongoSource (url: string): Promise<PlantSource> {
+export function mongoSource (url: string): PlantSource {
   const client = connectionTo(url, READ_TIMEOUT)
-  const documents = databaseOf(client, url).collection<{ _id: bigint | number }>('plants', OPTIONS)
-  const rethrow = (error: DriverError): never => { throw new CopyError(faultOf(error)) }
-  const size = await documents.estimatedDocumentCount().catch(rethrow)
-  const last = { sort: { _id: -1 }, projection: { _id: 1 } } as const
-  const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last).catch(rethrow)
-  // Compared with a number, an id of another type matches no operator but $nor. It is invalid, and must be reported.
-  const upToHighest = { $nor: [{ _id: { $gt: highest?._id ?? LOWEST_ID } }] }
+  const documents = databaseOf(client, url).collection<{ _id: bigint | number }>('plants', {
+    readPreference: 'primary', readConcern: 'majority', useBigInt64: true
+  })
+  let size = NaN
 
   return {
     async * pages (signal) {
       try {
-        for await (const document of documents.find(upToHighest, { signal }).sort({ _id: 1 })) yield [entryOf(document)]
+        size = await documents.estimatedDocumentCount()
+        const last = { sort: { _id: -1 }, projection: { _id: 1 } } as const
+        const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last)
+        // Compared with a number, an id of another type matches no operator but $nor. It is invalid, and must be
+        // reported.
+        const upToHighest = { $nor: [{ _id: { $gt: highest?._id ?? LOWEST_ID } }] }
+        const cursor = documents.find(upToHighest, { signal, batchSize: BATCH_SIZE }).sort({ _id: 1 })
+        while (await cursor.hasNext()) yield cursor.readBufferedDocuments().map(entryOf)
       } catch (error) {
-        rethrow(error as DriverError)
+        throw new CopyError(faultOf(error as DriverError))
       } finally {
         await client.close()
       }
@@ -49,16 +41,7 @@ export async function mongoSource (url: string): Promise<PlantSource> {
   }
 }
 
-function entryOf (document: Document): Entry {
-  const { _id } = document
-  return { where: `id ${typeof _id === 'bigint' ? _id : BSON.EJSON.stringify(_id)}`, plant: plantOf(document) }
-}
-
-/** Returns the plant of a document, or why it is not a plant. */
-function plantOf ({ _id, name, tag }: Document): NewPlant | string {
-  const id = Number.isInteger(_id) ? BigInt(_id) : _id
-  if (typeof id !== 'bigint' || BigInt.asIntN(64, id) !== id) return 'its _id is not an integer of int64'
-  if (typeof name !== 'string') return 'its name is not a string'
-  if (tag === undefined) return { id, name }
-  return typeof tag === 'string' ? { id, name, tag } : 'its tag is not a string'
+function entryOf ({ _id, name, tag }: Document): Entry {
+  const where = `id ${typeof _id === 'bigint' ? _id : BSON.EJSON.stringify(_id)}`
+  return readEntry(where, () => ({ id: Number.isInteger(_id) ? BigInt(_id) : _id, name, tag }))
 }

@@ -1,4 +1,6 @@
-import { messageOf } from '../../error-message.js'
+import { validatorCompiler } from '../../route/compilers.js'
+import { ApiError } from '../../route/errors.js'
+import { NewPlantSchema } from '../../route/schemas.js'
 import type { NewPlant } from '../../plant-store.js'
 
 export interface Entry {
@@ -13,7 +15,6 @@ export interface PlantSource {
    * Every plant that was stored at the start, and some of the later ones, in pages, so that memory use does not grow
    * with their number.
    * @param signal if aborted, waiting for entries ends with an error
-   * @throws {CopyError} if the source cannot be read any further
    */
   pages (signal: AbortSignal): AsyncIterable<readonly Entry[]>
   /**
@@ -26,6 +27,16 @@ export interface PlantSource {
 /** Why a command cannot start or continue; the message is one line. */
 export class CopyError extends Error {}
 
-export function unreadable (path: string, error: unknown): CopyError {
-  return new CopyError(`${path} cannot be read: ${messageOf(error)}`)
+const validate = validatorCompiler({ schema: NewPlantSchema, method: 'POST', url: '/plants', httpPart: 'body' })
+
+/** Reads an entry, and validates it as `POST /plants` validates its body. */
+export function readEntry (where: string, read: () => unknown): Entry {
+  try {
+    const result = validate(read())
+    if ('error' in result) throw result.error
+    return { where, plant: result.value }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return { where, plant: error.message.replace('The body', 'it') }
+  }
 }

@@ -1,37 +1,27 @@
+import { isUtf8 } from 'node:buffer'
 import { existsSync, statSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { messageOf } from '../../error-message.js'
-import type { NewPlant } from '../../plant-store.js'
 import { hasLog, isInWalMode, requireOwnLog, sqliteBinding } from '../../stores/sqlite/database.js'
 import { isNotWritable } from '../../stores/sqlite/sqlite-error.js'
-import { CopyError, unreadable, type PlantSource } from './plant-source.js'
+import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
 /** Rows are read until they have about this many bytes together. */
 const PAGE_BYTES = 1_000_000
 const BYTES_PER_ROW = 1_000
 
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-/** A database file that is open for reading. */
-export interface PlantsFile {
-  database: DatabaseSyncInstance
-  /** Throws a CopyError if what was read may be wrong. */
-  requireUnchanged: () => void
-}
-
 /**
  * Opens a database file for reading, while a service can keep writing to it. Where nothing can be written, not even the
  * index of a log, a file without a log is read as it is.
+ * @returns the connection, and a function that throws a CopyError if what was read may be wrong
  * @throws {CopyError} if there is no such file, or if it is not one of this package's
  */
-export async function openPlantsFile (path: string): Promise<PlantsFile> {
+export async function openPlantsFile (path: string) {
   if (!existsSync(path)) throw new CopyError(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
   const { DatabaseSync } = await sqliteBinding()
-  const modifiedAt = (): number => statSync(path).mtimeMs
-  let openedAt: number | undefined
 
   function connect (location: string): DatabaseSyncInstance {
     const database = new DatabaseSync(location, { readOnly: true })
@@ -42,30 +32,23 @@ export async function openPlantsFile (path: string): Promise<PlantsFile> {
     return database
   }
 
-  const database = reading(path, () => {
+  try {
     requireOwnLog(path)
     try {
-      return connect(path)
+      return { database: connect(path), requireUnchanged () {} }
     } catch (error) {
       if (!isNotWritable(error)) throw error
       if (hasLog(path) || !isInWalMode(path)) throw new Error(`${messageOf(error)}: copy it, with its -wal if there is one, to a folder that this user can write, and set DATA_DIR to that folder`)
-      openedAt = modifiedAt()
-      return connect(`${pathToFileURL(path)}?immutable=1`)
     }
-  })
-  return {
-    database,
-    requireUnchanged () {
-      if (openedAt !== undefined && modifiedAt() !== openedAt) throw new CopyError(`a service is writing to ${path}, which this user cannot follow: run this again`)
+    const { mtimeMs } = statSync(path)
+    return {
+      database: connect(`${pathToFileURL(path)}?immutable=1`),
+      requireUnchanged () {
+        if (statSync(path).mtimeMs !== mtimeMs) throw new CopyError(`a service is writing to ${path}, which this user cannot follow: run this again`)
+      }
     }
-  }
-}
-
-function reading<T> (path: string, read: () => T): T {
-  try {
-    return read()
   } catch (error) {
-    throw unreadable(path, error)
+    throw new CopyError(`${path} cannot be read: ${messageOf(error)}`)
   }
 }
 
@@ -75,36 +58,37 @@ function reading<T> (path: string, read: () => T): T {
  */
 export async function sqliteSource (path: string): Promise<PlantSource> {
   const { database, requireUnchanged } = await openPlantsFile(path)
-  // As bytes: reading text replaces invalid UTF-8, and in @photostructure/sqlite stops at a NUL.
-  const select = database.prepare(`SELECT id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag,
-    typeof(name) = 'text' AND typeof(tag) IN ('text', 'null') AS isText
-    FROM plants WHERE id BETWEEN ? AND ? ORDER BY id`)
-  select.setReadBigInts(true)
   const extent = database.prepare('SELECT (SELECT count(*) FROM plants) AS size, (SELECT max(id) FROM plants) AS highest')
-  extent.setReadBigInts(true)
-  const { size, highest } = reading(path, () => extent.get())
-  const highestId: bigint = highest ?? LOWEST_ID
+  // Text as bytes: reading text replaces invalid UTF-8, and in @photostructure/sqlite stops at a NUL. 0 is no text.
+  const select = database.prepare(`SELECT id, iif(typeof(name) = 'text', CAST(name AS BLOB), 0) AS name,
+    iif(typeof(tag) IN ('text', 'null'), CAST(tag AS BLOB), 0) AS tag
+    FROM plants WHERE id BETWEEN ? AND ? ORDER BY id`)
+  for (const statement of [extent, select]) statement.setReadBigInts(true)
+  const { size, highest } = extent.get()
+  const last: bigint = highest ?? LOWEST_ID
+  let next = LOWEST_ID
 
   /** Reads the next page. A statement that stays open would keep the log of a service from being emptied. */
-  function readPage (from: bigint): Row[] {
-    const rows: Row[] = []
+  function readPage (): Entry[] {
+    const page: Entry[] = []
     let bytes = 0
-    for (const row of select.iterate(from, highestId)) {
-      rows.push(row)
-      bytes += BYTES_PER_ROW + (row.name?.length ?? 0) + (row.tag?.length ?? 0)
-      if (bytes >= PAGE_BYTES) break
+    for (const { id, name, tag } of select.iterate(next, last)) {
+      page.push(readEntry(`id ${id}`, () => ({ id, name: textOf(name), tag: textOf(tag) ?? undefined })))
+      next = id + 1n
+      bytes += BYTES_PER_ROW + (name.length ?? 0) + (tag?.length ?? 0)
+      if (bytes >= PAGE_BYTES) return page
     }
-    return rows
+    next = last + 1n
+    return page
   }
 
   return {
     async * pages () {
       try {
-        for (let next = LOWEST_ID; next <= highestId;) {
-          const rows = reading(path, () => readPage(next))
+        while (next <= last) {
+          const page = readPage()
           requireUnchanged()
-          yield rows.map(row => ({ where: `id ${row.id}`, plant: plantOf(row) }))
-          next = (rows.at(-1)?.id ?? highestId) + 1n
+          yield page
           // Reading blocks the event loop, which the target, signals and the progress need too.
           await turn()
         }
@@ -116,20 +100,7 @@ export async function sqliteSource (path: string): Promise<PlantSource> {
   }
 }
 
-interface Row {
-  id: bigint
-  name: Uint8Array
-  tag: Uint8Array | null
-  isText: bigint
-}
-
-/** Returns the plant of a row, or why it is not a plant. */
-function plantOf ({ id, name, tag, isText }: Row): NewPlant | string {
-  try {
-    if (isText === 0n) throw new TypeError()
-    const plant = { id, name: decoder.decode(name) }
-    return tag === null ? plant : { ...plant, tag: decoder.decode(tag) }
-  } catch {
-    return 'its name or tag is not UTF-8 text'
-  }
+/** The text of UTF-8 bytes; anything else as it is, for the validator to refuse. */
+function textOf (value: unknown): unknown {
+  return value instanceof Uint8Array && isUtf8(value) ? Buffer.from(value).toString() : value
 }

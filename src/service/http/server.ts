@@ -2,7 +2,6 @@ import type { Server } from 'node:http'
 import https from 'node:https'
 import { Server as NetServer } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
-import type { FastifyServerOptions } from 'fastify'
 import type { Configuration } from '../../config/configuration.js'
 import type { TlsPair } from '../../config/tls-pair.js'
 import { writeInOnePiece } from './node-workarounds.js'
@@ -17,16 +16,11 @@ const settings = {
 }
 
 /** Fastify's options for its server, which is an HTTPS server if there is a certificate. */
-export function serverOptions ({ tls, KEEP_ALIVE_TIMEOUT }: Partial<Configuration>): FastifyServerOptions {
-  const options = {
-    requestTimeout: 20_000,
-    ...(KEEP_ALIVE_TIMEOUT !== undefined && { keepAliveTimeout: KEEP_ALIVE_TIMEOUT }),
-    // A connection without a handshake delays a shutdown, which is forced after 5 s at the earliest.
-    ...(tls === undefined
-      ? { http: settings }
-      : { https: { ...settings, ...secureContext(tls), handshakeTimeout: 5_000 } })
-  }
-  return options
+export function serverOptions ({ tls, KEEP_ALIVE_TIMEOUT = 72_000 }: Partial<Configuration>) {
+  const options = { requestTimeout: 20_000, keepAliveTimeout: KEEP_ALIVE_TIMEOUT }
+  if (tls === undefined) return { ...options, http: settings }
+  // A connection without a handshake delays a shutdown, which is forced after 5 s at the earliest.
+  return { ...options, https: { ...settings, ...secureContext(tls), handshakeTimeout: 5_000 } }
 }
 
 /** Sets what Node has no option for. */

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
-import { pino, stdSerializers, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
+import { pino, type DestinationStream, type Logger } from 'pino'
 import { systemClock, type Clock } from '../../clock.js'
 import type { Configuration } from '../../config/configuration.js'
 import { withoutPort } from '../../config/trusted-proxies.js'
@@ -13,16 +13,10 @@ import { logOutput } from './log-output.js'
 export async function createLogger (
   { LOG_LEVEL: level, ACCESS_LOG }: Pick<Configuration, 'LOG_LEVEL' | 'ACCESS_LOG'>, output: NodeJS.WriteStream & { fd: number }
 ): Promise<Logger> {
-  const { logMethod, flush } = faultLimit(count => {
-    log.warn({ count }, `${count} more responses of 500 or more within a second, without a line each`)
-  })
-  process.on('exit', flush)
   const lines = logOutput(output.fd, ACCESS_LOG && !output.isTTY ? 4_096 : 1, lost => {
     log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`)
   })
-  // The standard serializer turns the type and message of an error that is shown without its stack into another error.
-  const serializers = { err: (err: unknown) => err instanceof Error ? stdSerializers.err(err) : err }
-  const log: Logger = pino({ level, hooks: { logMethod }, serializers }, output.isTTY ? await prettily(lines) : lines)
+  const log: Logger = pino({ level }, output.isTTY ? await prettily(lines) : lines)
   return log
 }
 
@@ -43,37 +37,23 @@ async function prettily (lines: DestinationStream): Promise<DestinationStream> {
 
 const FAULTS_PER_SECOND = 100
 
-/** What the line of a failed response has. */
-interface Fields { statusCode?: number, error?: number, err?: unknown }
+/** Makes loggers of failed requests, which together write at most 100 lines a second; then one line has the count. */
+export function faultLoggers (log: FastifyBaseLogger, clock: Clock = systemClock) {
+  const silent = log.child({}, { level: 'silent' })
+  let faults = 0
 
-/**
- * Makes the hook through which all lines pass, which writes at most 100 lines a second about responses of 500 or more.
- * @param onOmitted called at the end of a second with the number of lines that were not written
- */
-export function faultLimit (onOmitted: (count: number) => void, clock: Clock = systemClock) {
-  let [written, omitted] = [0, 0]
-
-  function flush (): void {
-    if (omitted > 0) onOmitted(omitted)
-    written = omitted = 0
+  function report (): void {
+    const count = faults - FAULTS_PER_SECOND
+    if (count > 0) log.warn({ count }, `${count} more responses of 500 or more within a second, without a line each`)
+    faults = 0
   }
 
-  const logMethod: NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']> = function (args, method) {
-    const [fields, message] = args as readonly unknown[] as [Fields | undefined, string]
-    const { statusCode = 0, error, err } = fields ?? {}
-    if (statusCode < 500 || error === undefined) return method.apply(this, args)
-    if (written === 0) clock.setTimeout(flush, 1_000).unref()
-    if (written === FAULTS_PER_SECOND) {
-      omitted++
-      return
-    }
-    written++
-    // Only a fault of the service itself needs its stack.
-    const needsStack = statusCode === 500 || !(err instanceof Error)
-    method.apply(this, [needsStack ? fields : { ...fields, err: { type: err.name, message: err.message } }, message])
+  function loggerFor (reqId: string): FastifyBaseLogger {
+    if (++faults === 1) clock.setTimeout(report, 1_000).unref()
+    return faults > FAULTS_PER_SECOND ? silent : log.child({ reqId })
   }
 
-  return { logMethod, flush }
+  return { loggerFor, report }
 }
 
 /**

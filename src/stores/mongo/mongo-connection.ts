@@ -9,11 +9,10 @@ import { messageOf } from '../../error-message.js'
  */
 export function connectionTo (url: string, storeTimeout: number): MongoClient {
   const driver: typeof import('mongodb') = createRequire(import.meta.url)('mongodb')
+  // Several attempts fit into a request's timeout. The store itself retries, and remembers the outcome of each attempt.
   const fifth = Math.ceil(storeTimeout / 5)
   const defaults: MongoClientOptions = {
     appName: 'plant-store',
-    // Several attempts fit into a request's timeout. The store retries by itself, and remembers the outcome of each
-    // attempt.
     serverSelectionTimeoutMS: fifth,
     connectTimeoutMS: fifth,
     waitQueueTimeoutMS: fifth,
@@ -32,16 +31,11 @@ export function connectionTo (url: string, storeTimeout: number): MongoClient {
   }
 }
 
-const namesTest = /^[^/]*\/\/[^/?]*\/test(?:\?|$)/
-
-/**
- * The database in the path of a client's URL, otherwise `plant_store`. If the URL names none, the driver calls it
- * `test`.
- * @param url shows whether it names `test`
- */
+/** The database in the path of a client's URL, else `plant_store`. If the URL names none, the driver says `test`. */
 export function databaseOf<Database> (
   client: { options: { dbName: string }, db (name: string): Database }, url = ''
 ): Database {
   const { dbName } = client.options
-  return client.db(dbName === 'test' && !namesTest.test(url) ? 'plant_store' : dbName)
+  const isNamed = dbName !== 'test' || /^[^/]*\/\/[^/?]*\/test(?:\?|$)/.test(url)
+  return client.db(isNamed ? dbName : 'plant_store')
 }

@@ -1,28 +1,20 @@
-// The parts of the driver's classes that are used. The host's copy of the driver may not be this package's: private
-// members would make their types incompatible, while any driver 7 satisfies these.
+// What is used of the driver's `Collection`, `Db` and `MongoClient`. The host's copy of the driver may not be this
+// package's: private members would make their types incompatible, while any driver 7 satisfies these.
 
-/** The driver's `Collection`. */
 export interface MongoCollection {
   readonly collectionName: string
   readonly db: MongoDatabase
   find (filter: object, options: object): { toArray (): Promise<object[]> }
 }
 
-/** The driver's `Db`. */
 export interface MongoDatabase {
   readonly client: MongoDriverClient
   collection (name: string): MongoCollection
   command (command: object, options: object): Promise<object>
 }
 
-/** The driver's `MongoClient`. */
 export interface MongoDriverClient {
-  readonly options: {
-    readonly dbName: string
-    readonly connectTimeoutMS: number
-    readonly socketTimeoutMS: number
-    readonly monitorCommands: boolean
-  }
+  readonly options: { dbName: string, connectTimeoutMS: number, socketTimeoutMS: number, monitorCommands: boolean }
   db (name: string): MongoDatabase
   on (event: EventName, listener: (event: DriverEvent) => void): unknown
   off (event: EventName, listener: (event: DriverEvent) => void): unknown
@@ -33,9 +25,8 @@ export type EventName = 'commandStarted' | 'connectionPoolCleared' | 'connection
 
 /** The driver's `CommandStartedEvent`, `ConnectionPoolClearedEvent` or `ConnectionClosedEvent`. */
 export interface DriverEvent {
-  /** Only of the first. */
   command?: { comment?: unknown }
-  /** Only of the last; with an error, if the connection could not be made. */
   reason?: string
+  /** Set if a connection could not be made. */
   error?: unknown
 }

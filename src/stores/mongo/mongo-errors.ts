@@ -21,16 +21,19 @@ interface ServerDescription {
   lastUpdateTime: number
 }
 
+/** The servers among which a MongoServerSelectionError found none; undefined for any other error. */
+export function serversOf ({ reason }: DriverError): ServerDescription[] | undefined {
+  return reason?.servers && [...reason.servers.values()]
+}
+
 /** Why MongoDB did not do it, in one line. It contains hosts, never credentials, and nothing of a plant. */
 export function faultOf (error: DriverError): string {
-  const servers = error.reason?.servers
-  if (servers === undefined) return `MongoDB: ${wordingOf(error)}`
-  const faults = [...servers.values()].map(({ address, type, error }) => {
+  const faults = serversOf(error)?.map(({ address, type, error }) => {
     if (error === null) return `${address} is ${type}`
     const wording = wordingOf(error)
     return wording.includes(address) ? wording : `${address}: ${wording}`
   })
-  return `MongoDB is not reachable: ${faults.join('; ') || wordingOf(error)}`
+  return faults === undefined ? `MongoDB: ${wordingOf(error)}` : `MongoDB is not reachable: ${faults.join('; ') || wordingOf(error)}`
 }
 
 /** A code that a server sent. Its message is left out: it may contain the command, and so the plants. */
@@ -46,13 +49,10 @@ function wordingOf (error: DriverError): string {
   return error.message
 }
 
-/**
- * Whether MongoDB did not respond in time, rather than being known to be unreachable. It does not matter whether the
- * timeout was of the plant's own command or of a connection that had to be made first.
- */
-export function wasSilent ({ name, reason }: DriverError): boolean {
-  if (name === 'MongoNetworkTimeoutError' || name === 'MongoWaitQueueTimeoutError') return true
-  return [...reason?.servers?.values() ?? []].some(({ error, type }) => (
+/** Whether MongoDB did not respond in time, to a command or a connection, rather than being known to be unreachable. */
+export function wasSilent (error: DriverError): boolean {
+  const silent = ['MongoNetworkTimeoutError', 'MongoWaitQueueTimeoutError']
+  return silent.includes(error.name) || serversOf(error)?.some(({ error, type }) => (
     error === null ? type === 'Unknown' : error.name === 'MongoNetworkTimeoutError'
-  ))
+  )) === true
 }

@@ -1,22 +1,17 @@
 import type { CreateError, WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
-import { describe, faultOf, wasSilent, type DriverError } from './mongo-errors.js'
+import { describe, faultOf, serversOf, wasSilent, type DriverError } from './mongo-errors.js'
 
-/** An element of `writeErrors` in the response to `insert`. */
+/** An element of `writeErrors` in the response to `insert`. Not every server names the index of a duplicate key. */
 export interface WriteError {
   index: number
   code: number
   codeName?: string
-  /** The index of a duplicate key; not every server names it. */
   keyPattern?: object
 }
 
 /** A document with a plant's id, as another program may have written it. */
-export interface ExistingDocument {
-  _id: unknown
-  name?: unknown
-  tag?: unknown
-}
+export interface ExistingDocument { _id: unknown, name?: unknown, tag?: unknown }
 
 // https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml
 export const DUPLICATE_KEY = 11000
@@ -37,8 +32,9 @@ export function idOf ({ _id }: ExistingDocument): string {
 
 /** The outcome of a plant that an index of the collection refused as a duplicate. */
 export function duplicateOutcome (
-  { name, tag }: NewPlant, existing: ExistingDocument | undefined, index: object = { _id: 1 }
+  { id, name, tag }: NewPlant, documents: ReadonlyMap<string, ExistingDocument>, index: object = { _id: 1 }
 ): WriteResult {
+  const existing = documents.get(String(id))
   if (existing !== undefined) return existing.name === name && existing.tag === tag ? 'same' : 'taken'
   if (!('_id' in index)) return new PlantNotStored('MongoDB: another unique index of the collection refuses it', { permanent: true })
   // A failover may still roll it back.
@@ -54,12 +50,11 @@ export function writeFailure (error: WriteError): CreateError {
 /** Why a whole batch was not stored, or may not have been. */
 export function commandFailure (error: DriverError, isUnsent: boolean): CreateError {
   const reason = faultOf(error)
-  const { errorLabels, name, reason: { servers } = {} } = error
   // Every server may refuse the handshake, as of an unknown user.
-  const errors = servers === undefined ? [error] : [...servers.values()].map(({ error }) => error ?? {})
+  const errors = serversOf(error)?.map(({ error }) => error ?? {}) ?? [error]
   if (errors.length > 0 && errors.every(isRefusal)) return new PlantNotStored(reason, { permanent: true })
-  const wasNotSent = isUnsent || name === 'MongoServerSelectionError'
-  const isNotStored = errorLabels?.includes('NoWritesPerformed') === true || (wasNotSent && !wasSilent(error))
+  const wasNotSent = isUnsent || error.name === 'MongoServerSelectionError'
+  const isNotStored = error.errorLabels?.includes('NoWritesPerformed') || (wasNotSent && !wasSilent(error))
   return isNotStored ? new PlantNotStored(reason) : new PlantOutcomeUnknown(reason)
 }
 

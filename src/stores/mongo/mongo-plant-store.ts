@@ -10,20 +10,10 @@ export type MongoPlantStoreOptions =
   | { collection: MongoCollection }
   /** The driver's `Db`; plants go to its collection `plants`. */
   | { db: MongoDatabase }
-  /**
-   * The driver's `MongoClient`; plants go to the database in its URL's path, otherwise to `plant_store`. A database
-   * named `test` has to be passed as `db`.
-   */
+  /** The driver's `MongoClient`; plants go to the database in its URL's path (not `test`), else to `plant_store`. */
   | { client: MongoDriverClient }
-  /** As with `client`; the store opens and closes a client of its own. */
-  | {
-    url: string
-    /**
-     * Milliseconds within which a create request must complete, from which the driver's timeouts follow. Default:
-     * 10,000.
-     */
-    storeTimeout?: number
-  }
+  /** As with `client`, for a client of the store's own, whose timeouts follow from `storeTimeout` (10,000 ms). */
+  | { url: string, storeTimeout?: number }
 
 /**
  * Stores plants in MongoDB (5.0 or later; replica set, sharded cluster or single server), as documents `{ _id: Long,
@@ -37,15 +27,12 @@ export function mongoPlantStore (options: MongoPlantStoreOptions): PlantStore {
   const invalid = new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')
   // A URL instead of the options would be in the message of `in`, with its credentials.
   if (Object(options) !== options) throw invalid
-  if ('collection' in options) return createStore(options.collection)
-  if ('db' in options) return createStore(options.db.collection('plants'))
-  if ('client' in options) return createStore(databaseOf(options.client).collection('plants'))
+  const store = (...from: ConstructorParameters<typeof MongoWriter>) => new BatchedPlantStore(new MongoWriter(...from))
+  if ('collection' in options) return store(options.collection)
+  if ('db' in options) return store(options.db.collection('plants'))
+  if ('client' in options) return store(databaseOf(options.client).collection('plants'))
   if (typeof options.url !== 'string') throw invalid
   const { url, storeTimeout = 10_000 } = options
-  const connect = (): MongoCollection => databaseOf<MongoDatabase>(connectionTo(url, storeTimeout), url).collection('plants')
-  return createStore(connect(), connect)
-}
-
-function createStore (plants: MongoCollection, renew?: () => MongoCollection): PlantStore {
-  return new BatchedPlantStore(new MongoWriter(plants, renew))
+  const connect = () => databaseOf<MongoDatabase>(connectionTo(url, storeTimeout), url).collection('plants')
+  return store(connect(), connect)
 }

@@ -3,41 +3,35 @@ import { systemClock, type Clock } from '../../clock.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
 import { PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
 import type { DriverEvent, EventName, MongoCollection } from './mongo-driver.js'
-import { describe, faultOf, type DriverError } from './mongo-errors.js'
+import { describe, faultOf, serversOf, type DriverError } from './mongo-errors.js'
 import {
   commandFailure, DUPLICATE_KEY, duplicateOutcome, idOf, OF_THE_STORE, writeFailure, type ExistingDocument,
   type WriteError
 } from './mongo-outcomes.js'
 
 /** A plant in MongoDB. A bigint is written as a BSON int64 (Long). */
-export interface PlantDocument {
-  _id: bigint
-  name: string
-  tag?: string
-}
+export interface PlantDocument { _id: bigint, name: string, tag?: string }
+const documentOf = ({ id, name, tag }: NewPlant): PlantDocument =>
+  tag === undefined ? { _id: id, name } : { _id: id, name, tag }
 
-/** The response to `insert`, https://www.mongodb.com/docs/manual/reference/command/insert/#output */
-interface InsertReply {
-  writeErrors?: WriteError[]
-  writeConcernError?: { code: number, codeName?: string }
-}
-
+// Parts of replies: https://www.mongodb.com/docs/manual/reference/command/insert/#output, and …/connectionStatus/
+interface InsertReply { writeErrors?: WriteError[], writeConcernError?: { code: number, codeName?: string } }
 interface Privilege { actions: string[], resource: { collection?: string } }
+interface ConnectionStatus { authInfo?: { authenticatedUserPrivileges?: Privilege[] } }
 
 /**
- * How commands run, also if the client's own options differ. Integers are decoded as numbers if they are exact,
- * otherwise as Long: with `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
+ * How commands run, whatever the client's own options are. Integers are decoded as numbers if they are exact, otherwise
+ * as Long: with `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
  */
 const OPTIONS = { readPreference: 'primary', raw: false, promoteValues: true, promoteLongs: true, useBigInt64: false } as const
 const WRITE_CONCERN = { w: 'majority', j: true }
-/** Without a timeout, a check whose connection closes would keep its place in the pool. */
+/** Otherwise a check whose connection closes would keep its place in the pool. */
 const CHECK_TIMEOUT_MS = 5_000
 /** What is left to a batch in flight when connections of the client are lost, or cannot be made. */
 const LOST_CONNECTION_MS = 1_000
 /** A monitor reports a server that it does not reach within the timeout of a connection, and this. */
 const MONITOR_MARGIN_MS = 1_000
 const EVENTS: readonly EventName[] = ['commandStarted', 'connectionPoolCleared', 'connectionClosed']
-const PRIVILEGES = { connectionStatus: 1, showPrivileges: true }
 /** What servers answer to an insert without documents: BadValue, FailedToParse, InvalidLength, EmptyArrayOperation. */
 const NOTHING_TO_INSERT = [2, 9, 16, 21]
 
@@ -49,26 +43,25 @@ const NOTHING_TO_INSERT = [2, 9, 16, 21]
  * - a duplicate key: the existing plant is read with majority read concern, and compared;
  * - an error code that leaves nothing open: refused for good;
  * - no `insert` of the batch left this process: not stored, unless MongoDB did not respond;
- * - anything else (a lost response, a write concern error, a shard's failure that mongos passes on): unknown.
+ * - anything else, such as a lost response or a write concern error: unknown.
  *
- * The driver's `insertMany` does not return the server's response, and measures each document once more than needed.
+ * The driver's `insertMany` does not return the server's response.
  */
 export class MongoWriter implements StoreWriter {
   readonly maxInFlight = 16
   #plants: MongoCollection
-  /** Makes another client, if the client is the store's own, which the store closes. */
-  readonly #renew: (() => MongoCollection) | undefined
-  readonly #clock: Clock
   /** The batches in flight by their comments. If the client does not monitor commands, each counts as sent. */
   readonly #attempts = new Map<unknown, { readonly limit: AbortController, isSent: boolean }>()
   #hasConnected = false
   /** Why no server was found, if none was since the last response. */
   #notFound: DriverError | undefined
 
-  constructor (plants: MongoCollection, renew?: () => MongoCollection, clock: Clock = systemClock) {
-    this.#renew = renew
-    this.#clock = clock
-    this.#plants = this.#listen(plants)
+  /** @param renew makes another client, if the client is the store's own, which the store closes */
+  constructor (
+    plants: MongoCollection, private readonly renew?: () => MongoCollection, private readonly clock: Clock = systemClock
+  ) {
+    this.#plants = plants
+    for (const event of EVENTS) plants.db.client.on(event, this.#onEvent)
   }
 
   /** Resolves if the primary responds and, if the check is thorough, takes writes. */
@@ -86,7 +79,7 @@ export class MongoWriter implements StoreWriter {
   async close (): Promise<void> {
     const { client } = this.#plants.db
     for (const event of EVENTS) client.off(event, this.#onEvent)
-    if (this.#renew !== undefined) await client.close()
+    if (this.renew !== undefined) await client.close()
   }
 
   async write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[] | CreateError> {
@@ -99,9 +92,9 @@ export class MongoWriter implements StoreWriter {
     const { signal } = limit
     const attempt = { limit, isSent: !monitorCommands }
     this.#attempts.set(comment, attempt)
-    // Slightly more than the driver's timeout, if it has one.
-    const timeout = Math.min(socketTimeoutMS * 1.2 || Infinity, deadline - this.#clock.now() - RESPONSE_MARGIN_MS)
-    const timer = this.#clock.setTimeout(() => limit.abort(new Error('no response in time')), timeout)
+    // Slightly more than the driver's, if it has one.
+    const timeout = Math.min(socketTimeoutMS * 1.2 || Infinity, deadline - this.clock.now() - RESPONSE_MARGIN_MS)
+    const timer = this.clock.setTimeout(() => limit.abort(new Error('no response in time')), timeout)
     try {
       const insert = { insert: collection.collectionName, documents: plants.map(documentOf), ordered: false, comment }
       const reply = await collection.db.command({ ...insert, writeConcern: WRITE_CONCERN }, { ...OPTIONS, signal })
@@ -114,17 +107,12 @@ export class MongoWriter implements StoreWriter {
       if (code === DUPLICATE_KEY) {
         return await this.#judge(plants, { writeErrors: plants.map((_, index) => ({ index, code })) }, signal)
       }
-      if (attempt.isSent) return commandFailure(error as DriverError, false)
-      return commandFailure(this.#explain(error as DriverError, collection), true)
+      const fault = attempt.isSent ? error as DriverError : this.#explain(error as DriverError, collection)
+      return commandFailure(fault, !attempt.isSent)
     } finally {
-      this.#clock.clearTimeout(timer)
+      this.clock.clearTimeout(timer)
       this.#attempts.delete(comment)
     }
-  }
-
-  #listen (plants: MongoCollection): MongoCollection {
-    for (const event of EVENTS) plants.db.client.on(event, this.#onEvent)
-    return plants
   }
 
   /**
@@ -135,14 +123,13 @@ export class MongoWriter implements StoreWriter {
   #explain (error: DriverError, plants: MongoCollection): DriverError {
     if (error.name === 'MongoServerSelectionError') {
       this.#notFound = error
-      const oldest = this.#clock.now() - (plants.db.client.options.connectTimeoutMS || Infinity) - MONITOR_MARGIN_MS
-      const isForgotten = [...error.reason?.servers?.values() ?? []].some(({ type, lastUpdateTime }) => (
-        type === 'Unknown' && lastUpdateTime < oldest
-      ))
-      if (this.#renew !== undefined && plants === this.#plants && (isForgotten || !this.#hasConnected)) {
+      const oldest = this.clock.now() - (plants.db.client.options.connectTimeoutMS || Infinity) - MONITOR_MARGIN_MS
+      const isForgotten = serversOf(error)?.some(server => server.type === 'Unknown' && server.lastUpdateTime < oldest)
+      if (this.renew !== undefined && plants === this.#plants && (isForgotten || !this.#hasConnected)) {
         this.close().catch(() => {})
         this.#hasConnected = false
-        this.#plants = this.#listen(this.#renew())
+        this.#plants = this.renew()
+        for (const event of EVENTS) this.#plants.db.client.on(event, this.#onEvent)
       }
     }
     return /^Mongo(?:Server|Network|WaitQueue|PoolCleared)/.test(error.name) ? error : this.#notFound ?? error
@@ -160,8 +147,12 @@ export class MongoWriter implements StoreWriter {
     const update = { update: collectionName, updates, writeConcern: WRITE_CONCERN }
     const { writeErrors: [error] = [] }: InsertReply = await db.command(update, options).catch(async error => {
       // A role may have the right to insert, and not that to update.
-      const status = error.code === 13 ? await db.command(PRIVILEGES, options).catch(() => ({})) : {}
-      if (!mayInsert(status, collectionName)) throw error
+      const ask = { connectionStatus: 1, showPrivileges: true }
+      const status: ConnectionStatus = error.code === 13 ? await db.command(ask, options).catch(() => ({})) : {}
+      const mayInsert = status.authInfo?.authenticatedUserPrivileges?.some(({ actions, resource }) => (
+        actions.includes('insert') && (resource.collection || collectionName) === collectionName
+      ))
+      if (mayInsert !== true) throw error
       return {}
     })
     if (error !== undefined) throw Object.assign(new Error(), error, { name: 'MongoServerError' })
@@ -176,7 +167,7 @@ export class MongoWriter implements StoreWriter {
       // The driver never settles a command that was written just when its connection closed, nor says that it closed.
       const sent = [...this.#attempts.values()].filter(({ isSent }) => isSent)
       const abort = (): void => sent.forEach(({ limit }) => limit.abort(new Error('the connection was lost')))
-      this.#clock.setTimeout(abort, LOST_CONNECTION_MS).unref()
+      this.clock.setTimeout(abort, LOST_CONNECTION_MS).unref()
     }
   }
 
@@ -189,34 +180,16 @@ export class MongoWriter implements StoreWriter {
     const results: WriteResult[] = plants.map(() => unknown ?? 'stored')
     for (const error of writeErrors) results[error.index] = writeFailure(error)
     const duplicates = writeErrors.filter(({ code }) => code === DUPLICATE_KEY)
-    if (duplicates.length > 0) await this.#compare(plants, duplicates, results, signal)
-    return results
-  }
-
-  /** Compares plants whose id exists with those that the majority has under these ids. */
-  async #compare (
-    plants: readonly NewPlant[], duplicates: readonly WriteError[], results: WriteResult[], signal: AbortSignal
-  ): Promise<void> {
+    if (duplicates.length === 0) return results
+    // Compared with the plants that the majority has under these ids.
     const filter = { _id: { $in: duplicates.map(({ index }) => plants[index]?.id) } }
     const existing = await this.#plants.find(filter, { ...OPTIONS, readConcern: 'majority', signal }).toArray().then(
       documents => new Map((documents as ExistingDocument[]).map(document => [idOf(document), document])),
       error => new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${faultOf(error)}`)
     )
-    for (const { index, keyPattern } of duplicates) {
-      const plant = plants[index] as NewPlant
-      const stored = existing instanceof Map ? existing.get(String(plant.id)) : undefined
-      results[index] = existing instanceof Map ? duplicateOutcome(plant, stored, keyPattern) : existing
+    for (const { index, keyPattern: key } of duplicates) {
+      results[index] = existing instanceof Map ? duplicateOutcome(plants[index] as NewPlant, existing, key) : existing
     }
+    return results
   }
-}
-
-/** @param status the response to `connectionStatus`, https://www.mongodb.com/docs/manual/reference/command/connectionStatus/ */
-function mayInsert (status: { authInfo?: { authenticatedUserPrivileges?: Privilege[] } }, collection: string): boolean {
-  return status.authInfo?.authenticatedUserPrivileges?.some(({ actions, resource }) => (
-    actions.includes('insert') && (resource.collection || collection) === collection
-  )) === true
-}
-
-function documentOf ({ id, name, tag }: NewPlant): PlantDocument {
-  return tag === undefined ? { _id: id, name } : { _id: id, name, tag }
 }

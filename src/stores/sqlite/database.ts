@@ -12,8 +12,7 @@ export const LOCK_WAIT_MS = 250
 
 const CREATE_TABLE = 'CREATE TABLE IF NOT EXISTS plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
 
-// The size of the cache is in KiB, hence negative: memory use grows with the table up to it. On macOS, fsync reaches
-// only the drive's cache, unless it is F_FULLFSYNC; elsewhere the two pragmas have no effect.
+// The cache grows with the table, up to 16,384 KiB. On macOS, fsync without F_FULLFSYNC reaches only the drive's cache.
 const SETTINGS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
@@ -39,29 +38,21 @@ export function openDatabase (Database: DatabaseClass, path: string, wasOpen = f
     // Before anything is written, so that another program's file is not changed.
     checkFormat(database, path)
     database.exec(SETTINGS)
+    if (!wasOpen) database.exec(`BEGIN IMMEDIATE; ${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
+    // In a container, a file may be mounted into a folder that is not kept. With its table, it has a log.
+    const [device, logDevice] = [path, logOf(path)].map(path => statSync(path, { throwIfNoEntry: false })?.dev)
+    if (device !== undefined && logDevice !== undefined && device !== logDevice) {
+      throw unusable(`${path} is mounted without its folder, so that its log would be lost: mount the folder`)
+    }
     // After a failed sync the log may not be on disk, and no later sync would report it.
-    if (wasOpen) emptyLog(database, path)
-    else database.exec(`BEGIN IMMEDIATE; ${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
-    // An empty database gets a log with its table.
-    requireSameDevice(path)
+    if (wasOpen && database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy !== 0) {
+      throw new SqliteError(`another program is reading the log of ${path}, which must be emptied: stop that program`)
+    }
     return database
   } catch (error) {
     database?.close()
     throw error instanceof SqliteError ? error : openingError(error, path)
   }
-}
-
-function emptyLog (database: DatabaseSyncInstance, path: string): void {
-  const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
-  if (busy !== 0) throw new SqliteError(`another program is reading the log of ${path}, which must be emptied: stop that program`)
-}
-
-/** In a container, a file may be mounted into a folder that is not kept. */
-function requireSameDevice (path: string): void {
-  const [device, ofLog] = [path, logOf(path)].map(path => statSync(path, { throwIfNoEntry: false })?.dev)
-  // There is no log on a file system that does not support one.
-  if (device === undefined || ofLog === undefined || device === ofLog) return
-  throw unusable(`${path} is mounted without its folder, so that its log would be lost: mount the folder`)
 }
 
 /** Accepts an empty file, or one with the table, even without its format (as after `.dump` and a restore). */
@@ -139,7 +130,6 @@ function makeFolder (folder: string): void {
   }
 }
 
-/* c8 ignore start: one branch runs on Node 20, the other from 22.13 on */
 /** `node:sqlite` if Node has it, otherwise the package with the same interface. */
 export async function sqliteBinding (): Promise<typeof import('@photostructure/sqlite')> {
   if (!isBuiltin('node:sqlite')) return import('@photostructure/sqlite')
@@ -148,4 +138,3 @@ export async function sqliteBinding (): Promise<typeof import('@photostructure/s
   process.emitWarning = () => {}
   return import('node:sqlite' as '@photostructure/sqlite').finally(() => { process.emitWarning = emitWarning })
 }
-/* c8 ignore stop */

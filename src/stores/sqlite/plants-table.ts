@@ -1,25 +1,21 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import type { CreateOutcome } from '../../plant-store.js'
 import { FORMAT, identityOf, LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
-import { BUSY, CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError } from './sqlite-error.js'
+import { CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError } from './sqlite-error.js'
 
-/** Milliseconds for which SQLite itself waits for a lock, between the attempts of `#takeLock`. */
-const BUSY_TIMEOUT_MS = 3
 const INSERT = 'INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))'
 
-/** A plant as a row; `tag` is null if it has none. */
 export type Row = readonly [id: bigint, name: string, tag: string | null]
 export type RowResult = CreateOutcome | SqliteError
 
 /** The plants in an SQLite database. Every call blocks the thread. */
 export class PlantsTable {
-  readonly #path: string
   readonly #file: string | undefined
   readonly #database: DatabaseSyncInstance
   readonly #findTrigger: StatementSyncInstance
   readonly #find: StatementSyncInstance
   readonly #insertNew: StatementSyncInstance
-  readonly #insert: StatementSyncInstance
+  readonly #insertAmongTriggers: StatementSyncInstance
   /** Why this connection writes nothing more. */
   #fault: SqliteError | undefined
 
@@ -28,25 +24,21 @@ export class PlantsTable {
    * @param openedFile the identity of the file that this process had open before: no other one is opened
    * @throws {SqliteError} if it cannot be opened
    */
-  constructor (Database: DatabaseClass, path: string, openedFile?: string) {
-    this.#path = path
+  constructor (Database: DatabaseClass, private readonly path: string, openedFile?: string) {
     // Before it is opened, so that its replacement since is noticed.
     const file = identityOf(path)
     if (openedFile !== undefined && openedFile !== file) throw displaced(path)
     const database = openDatabase(Database, path, openedFile !== undefined)
     this.#database = database
     this.#file = file ?? identityOf(path)
-    database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     this.#findTrigger = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'trigger'")
-    // Compared in SQL, which does not stop at a NUL as reading the text back does; and not by the columns' collation,
-    // which may ignore case in a table that another tool created.
+    // In SQL, which does not stop at a NUL as reading the text back does; and whatever the columns' collation is.
     this.#find = database.prepare('SELECT name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY AS same FROM plants WHERE id = ?')
-    // A table that another tool created may have a conflict clause of its own, such as REPLACE. With triggers, this one
-    // would replace those of their statements.
+    // The table may have a conflict clause of its own, such as REPLACE. ABORT would replace those in triggers, too.
     this.#insertNew = database.prepare(`INSERT OR ABORT ${INSERT}`)
-    this.#insert = database.prepare(`INSERT ${INSERT}`)
+    this.#insertAmongTriggers = database.prepare(`INSERT ${INSERT}`)
     // `run` also returns the id inserted last, and since Node 26.8 throws if that is not exact as a number.
-    this.#insert.setReadBigInts(true)
+    this.#insertAmongTriggers.setReadBigInts(true)
   }
 
   /**
@@ -59,10 +51,10 @@ export class PlantsTable {
     try {
       return this.#transaction(lockWaitMs, () => {
         const hasTriggers = this.#findTrigger.get() !== undefined
-        return rows.map(row => this.#create(row, hasTriggers))
+        return rows.map(row => hasTriggers ? this.#createAmongTriggers(row) : this.#create(row))
       })
     } catch (error) {
-      if (!(error as SqliteError).ofRow) throw error
+      if (!(error as SqliteError).failure.ofRow) throw error
       if (rows.length === 1) return [error as SqliteError]
       const half = rows.length >> 1
       return [rows.slice(0, half), rows.slice(half)].flatMap(rows => {
@@ -76,9 +68,8 @@ export class PlantsTable {
     }
   }
 
-  #create (row: Row, hasTriggers: boolean): RowResult {
+  #create (row: Row): RowResult {
     try {
-      if (hasTriggers) return this.#existing(row) ?? this.#insertAmongTriggers(row)
       // `run` would make an object with the number of changes: on Node 20, it takes 1.8 µs, and this 1.2.
       this.#insertNew.get(row[0], bindable(row[1]), bindable(row[2]))
       return 'stored'
@@ -88,15 +79,12 @@ export class PlantsTable {
     }
   }
 
-  #existing ([id, name, tag]: Row): CreateOutcome | undefined {
-    const row = this.#find.get(bindable(name), bindable(tag), id) as { same: number | null } | undefined
-    return row && (row.same === 1 ? 'same' : 'taken')
-  }
-
-  #insertAmongTriggers ([id, name, tag]: Row): RowResult {
+  #createAmongTriggers (row: Row): RowResult {
+    const existing = this.#existing(row)
+    if (existing !== undefined) return existing
     this.#database.exec('SAVEPOINT plant')
     try {
-      const { changes } = this.#insert.run(id, bindable(name), bindable(tag))
+      const { changes } = this.#insertAmongTriggers.run(row[0], bindable(row[1]), bindable(row[2]))
       this.#database.exec('RELEASE plant')
       return changes > 0 ? 'stored' : new SqliteError('the table refuses the plant: a trigger ignores it', { permanent: true })
     } catch (error) {
@@ -112,6 +100,11 @@ export class PlantsTable {
     }
   }
 
+  #existing ([id, name, tag]: Row): CreateOutcome | undefined {
+    const row = this.#find.get(bindable(name), bindable(tag), id) as { same: number | null } | undefined
+    return row && (row.same === 1 ? 'same' : 'taken')
+  }
+
   /**
    * Checks that plants can be written now.
    * @param thoroughly whether to commit a page, as a write would
@@ -119,10 +112,8 @@ export class PlantsTable {
    */
   check (thoroughly: boolean): void {
     this.#transaction(LOCK_WAIT_MS, () => {
-      // Reads the schema again if it has changed.
-      this.#findTrigger.get()
       // Fails if the table was dropped, or if a trigger needs a table that does not exist.
-      this.#database.exec(`EXPLAIN INSERT ${INSERT}`)
+      this.#database.exec(`SELECT 1 FROM sqlite_schema; EXPLAIN INSERT ${INSERT}`)
       if (thoroughly) this.#database.exec(`PRAGMA user_version = ${FORMAT}`)
     })
   }
@@ -136,14 +127,15 @@ export class PlantsTable {
   #transaction<T> (lockWaitMs: number, work: () => T): T {
     let inCommit = false
     try {
-      this.#takeLock(performance.now() + lockWaitMs)
-      if (this.#isDisplaced()) this.#fault = displaced(this.#path)
+      this.#database.exec(`PRAGMA busy_timeout = ${Math.max(Math.trunc(lockWaitMs), 0)}`)
+      this.#database.exec('BEGIN IMMEDIATE')
+      if (this.#isDisplaced()) this.#fault = displaced(this.path)
       if (this.#fault !== undefined) throw this.#fault
       const result = work()
       inCommit = true
       this.#database.exec('COMMIT')
       // Otherwise the plants are in the old file.
-      if (this.#isDisplaced()) throw displaced(this.#path, true)
+      if (this.#isDisplaced()) throw displaced(this.path, true)
       return result
     } catch (error) {
       try {
@@ -151,29 +143,15 @@ export class PlantsTable {
       } catch {
         // There is no transaction, or the connection is broken; the original error is reported.
       }
-      const failure = transactionError(error, inCommit)
-      if (failure.reopen) this.#fault = new SqliteError(failure.message, { reopen: true })
-      throw failure
+      const fault = transactionError(error, inCommit)
+      if (fault.failure.reopen) this.#fault = new SqliteError(fault.message, { reopen: true })
+      throw fault
     }
   }
 
   /** SQLite keeps writing to a file that was deleted or replaced: only its path reveals it. */
   #isDisplaced (): boolean {
-    return identityOf(this.#path) !== this.#file
-  }
-
-  /**
-   * Begins a transaction, with the write lock. SQLite itself would pause for up to 100 ms between two attempts: beside
-   * another program that writes all the time, such as an import, the slowest requests would take 6 times as long.
-   */
-  #takeLock (until: number): void {
-    for (;;) {
-      try {
-        return this.#database.exec('BEGIN IMMEDIATE')
-      } catch (error) {
-        if (resultCode(error) !== BUSY || performance.now() >= until) throw error
-      }
-    }
+    return identityOf(this.path) !== this.#file
   }
 }
 

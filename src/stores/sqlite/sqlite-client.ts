@@ -14,9 +14,6 @@ type FailedAnswer = Extract<SqliteAnswer, { kind: 'failed' }>
 export class SqliteClient implements StoreWriter {
   /** One connection writes at a time; the plants that arrive during a transaction go into the next one. */
   readonly maxInFlight = 1
-  readonly #path: string
-  readonly #clock: Clock
-  readonly #startThread: typeof startDatabaseThread
   #thread: DatabaseThread | undefined
   /** A resolver for each outstanding request: the thread answers in order. */
   readonly #pending: ((answer: SqliteAnswer) => void)[] = []
@@ -27,18 +24,13 @@ export class SqliteClient implements StoreWriter {
   #exit: Promise<void> | undefined
   #closed = false
 
-  constructor (path: string, clock: Clock = systemClock, startThread = startDatabaseThread) {
-    this.#path = path
-    this.#clock = clock
-    this.#startThread = startThread
-  }
+  constructor (
+    private readonly path: string, private readonly clock: Clock = systemClock,
+    private readonly startThread = startDatabaseThread
+  ) {}
 
   async open (): Promise<void> {
-    try {
-      await this.check(false)
-    } catch (error) {
-      if (error instanceof StoreUnusable) throw error
-    }
+    await this.check(false).catch(error => { if (error instanceof StoreUnusable) throw error })
   }
 
   async write (
@@ -46,7 +38,7 @@ export class SqliteClient implements StoreWriter {
   ): Promise<readonly WriteResult[] | CreateError> {
     const rows = plants.map(({ id, name, tag = null }): Row => [id, name, tag])
     // It ends early enough for the outcome to be reported, even after a check that waits too.
-    const lockWaitMs = Math.min(earliestDeadline - this.#clock.now() - 2 * LOCK_WAIT_MS, LOCK_WAIT_MS)
+    const lockWaitMs = Math.min(earliestDeadline - this.clock.now() - 2 * LOCK_WAIT_MS, LOCK_WAIT_MS)
     const answer = await this.#ask({ kind: 'write', rows, lockWaitMs })
     if (answer.kind === 'failed') return toCreateError(answer)
     return answer.outcomes?.map(outcome => typeof outcome === 'string' ? outcome : toCreateError(outcome)) ?? rows.map(() => 'stored')
@@ -72,29 +64,29 @@ export class SqliteClient implements StoreWriter {
     try {
       this.#thread ??= this.#start()
     } catch (error) {
-      if (error instanceof SqliteError) return failed(error)
       // In a bundle in CommonJS, the address of the thread's code is not valid.
-      return failed(error instanceof TypeError ? notLoadable(error) : new SqliteError(`no thread for the database could be started: ${messageOf(error)}`))
+      if (error instanceof TypeError) return notLoadable(error)
+      return failed(error instanceof SqliteError ? error : new SqliteError(`no thread for the database could be started: ${messageOf(error)}`))
     }
     this.#thread.postMessage(request)
     return await new Promise(resolve => { this.#pending.push(resolve) })
   }
 
   #start (): DatabaseThread {
-    const thread = this.#startThread(this.#path, this.#openedFile)
+    const thread = this.startThread(this.path, this.#openedFile)
     // It is unknown what a thread was doing when it died.
     let fault = failed(new SqliteError('the database thread exited', { outcomeUnknown: true }))
     thread.on('message', (answer: SqliteAnswer) => {
       this.#wasLoaded = true
-      if (answer.kind === 'done') this.#openedFile ??= identityOf(this.#path)
-      else if (answer.ends) {
+      if (answer.kind === 'done') this.#openedFile ??= identityOf(this.path)
+      else if (answer.reopen) {
         this.#thread = undefined
         fault = { ...answer, outcomeUnknown: false }
       }
       this.#pending.shift()?.(answer)
     })
     thread.on('error', (error: Error) => {
-      fault = this.#wasLoaded ? { ...fault, message: `${fault.message}: ${error.message}` } : failed(notLoadable(error))
+      fault = this.#wasLoaded ? { ...fault, message: `${fault.message}: ${error.message}` } : notLoadable(error)
     })
     this.#exit = new Promise(resolve => {
       thread.on('exit', () => {
@@ -107,15 +99,15 @@ export class SqliteClient implements StoreWriter {
   }
 }
 
-function notLoadable (error: Error): SqliteError {
-  return unusable(`the code of the database thread cannot be loaded (${error.message}): if the app is bundled, mark plant-store as external`)
+function notLoadable ({ message }: Error): FailedAnswer {
+  return failed(unusable(`the code of the database thread cannot be loaded (${message}): if the app is bundled, mark plant-store as external`))
 }
 
-function failed (error: SqliteError): FailedAnswer {
-  return { kind: 'failed', ends: true, ...error.toFailure() }
+function failed ({ failure }: SqliteError): FailedAnswer {
+  return { kind: 'failed', ...failure }
 }
 
-function toCreateError ({ message, outcomeUnknown, permanent }: Failure): CreateError {
+function toCreateError ({ message, outcomeUnknown = false, permanent = false }: Failure): CreateError {
   const reason = `SQLite: ${message}`
   return outcomeUnknown ? new PlantOutcomeUnknown(reason) : new PlantNotStored(reason, { permanent })
 }

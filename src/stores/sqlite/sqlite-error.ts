@@ -1,38 +1,36 @@
 import { codeOf, messageOf } from '../../error-message.js'
 
 /** Why a transaction failed, why the database could not be opened, or why the table refuses a plant. */
-export class SqliteError extends Error {
+export interface Failure {
+  readonly message: string
   /** Whether plants may have been stored. */
-  readonly outcomeUnknown: boolean = false
+  readonly outcomeUnknown?: boolean
   /** Whether retrying soon would fail for the same reason. */
-  readonly permanent: boolean = false
+  readonly permanent?: boolean
   /** Whether the store cannot be opened. */
-  readonly unusable: boolean = false
+  readonly unusable?: boolean
   /** Whether the file has to be opened again. */
-  readonly reopen: boolean = false
+  readonly reopen?: boolean
   /** Whether the transaction failed because of one of its rows. */
-  readonly ofRow: boolean = false
-
-  constructor (message: string, consequences: Partial<Omit<SqliteError, keyof Error>> = {}) {
-    super(message)
-    Object.assign(this, consequences)
-  }
-
-  /** As a message to another thread can carry it. */
-  toFailure (): Failure {
-    const { message, outcomeUnknown, permanent, unusable } = this
-    return { message, outcomeUnknown, permanent, unusable }
-  }
+  readonly ofRow?: boolean
 }
 
-export type Failure = Pick<SqliteError, 'message' | 'outcomeUnknown' | 'permanent' | 'unusable'>
+/** A failure, which threads send each other without its error. */
+export class SqliteError extends Error {
+  readonly failure: Failure
+
+  constructor (message: string, consequences: Omit<Failure, 'message'> = {}) {
+    super(message)
+    this.failure = { message, ...consequences }
+  }
+}
 
 export function unusable (message: string): SqliteError {
   return new SqliteError(message, { unusable: true, permanent: true, reopen: true })
 }
 
 // Primary result codes, https://sqlite.org/rescode.html
-export const BUSY = 5
+const BUSY = 5
 const CORRUPT = 11
 const FULL = 13
 export const CONSTRAINT = 19

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { CreateOutcome } from '../../plant-store.js'
 import { sqliteBinding } from './database.js'
-import { runTask, type ThreadData } from './database-thread.js'
+import { IDLE, STOPPED, WORKING, type ThreadData } from './database-thread.js'
 import { PlantsTable, type Row } from './plants-table.js'
 import { transactionError, type Failure } from './sqlite-error.js'
 
@@ -12,53 +12,50 @@ export type SqliteRequest =
   | { kind: 'close' }
 
 /**
- * `outcomes` is null if all rows are `stored`. A thread that `ends` reads no more requests and exits: only its exit
- * closes all files, since `@photostructure/sqlite` keeps statements, and with them the connection, until then.
+ * `outcomes` is null if all rows are `stored`. To `reopen` the file, the thread exits: only that closes all files,
+ * since `@photostructure/sqlite` keeps statements, and with them the connection, until then.
  */
 export type SqliteAnswer =
   | { kind: 'done', outcomes: readonly (CreateOutcome | Failure)[] | null }
-  | { kind: 'failed', ends: boolean } & Failure
+  | { kind: 'failed' } & Failure
 
 /** Milliseconds between two attempts to open a file that cannot be opened. */
 const REOPEN_PAUSE_MS = 100
 
-const { path, openedFile, guard }: ThreadData = workerData
+const { path, openedFile, state }: ThreadData = workerData
 const { DatabaseSync } = await sqliteBinding()
 const port = parentPort
 let table: PlantsTable | undefined
-let hasEnded = false
 
-function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnswer {
+/** @returns whether the thread ends */
+function handle (request: SqliteRequest): boolean {
+  if (request.kind === 'close') return true
   try {
     table ??= new PlantsTable(DatabaseSync, path, openedFile)
-    if (request.kind === 'write') {
-      const results = table.write(request.rows, request.lockWaitMs)
-      if (results.every(result => result === 'stored')) return { kind: 'done', outcomes: null }
-      return { kind: 'done', outcomes: results.map(result => typeof result === 'string' ? result : result.toFailure()) }
-    }
-    table.check(request.thoroughly)
-    return { kind: 'done', outcomes: null }
+    if (request.kind === 'check') table.check(request.thoroughly)
+    const results = request.kind === 'write' ? table.write(request.rows, request.lockWaitMs) : []
+    const isStored = results.every(result => result === 'stored')
+    const outcomes = isStored ? null : results.map(result => typeof result === 'string' ? result : result.failure)
+    port?.postMessage({ kind: 'done', outcomes } satisfies SqliteAnswer)
+    return false
   } catch (error) {
-    const failure = transactionError(error)
-    const ends = failure.reopen || table === undefined
-    if (ends) table?.close()
-    return { kind: 'failed', ends, ...failure.toFailure() }
+    const { failure } = transactionError(error)
+    const reopen = failure.reopen === true || table === undefined
+    // Keeps the thread until then.
+    if (reopen) setTimeout(() => {}, REOPEN_PAUSE_MS)
+    port?.postMessage({ kind: 'failed', ...failure, reopen } satisfies SqliteAnswer)
+    return reopen
   }
 }
 
-port?.on('message', (request: SqliteRequest) => runTask(guard, () => {
-  // Closing a port does not drop the messages that it has received.
-  if (hasEnded) return
-  if (request.kind === 'close') {
+port?.on('message', (request: SqliteRequest) => {
+  // The process is exiting, or the thread has ended: closing a port does not drop the messages that it has received.
+  if (Atomics.compareExchange(state, 0, IDLE, WORKING) !== IDLE) return
+  const ends = handle(request)
+  if (ends) {
     port.close()
     table?.close()
-    return
   }
-  const response = answer(request)
-  port.postMessage(response)
-  if (response.kind === 'done' || !response.ends) return
-  hasEnded = true
-  port.close()
-  // Keeps the thread until then.
-  setTimeout(() => {}, REOPEN_PAUSE_MS)
-}))
+  Atomics.store(state, 0, ends ? STOPPED : IDLE)
+  Atomics.notify(state, 0)
+})

@@ -5,7 +5,7 @@ import type { StatementSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { identityOf, openDatabase, type DatabaseClass } from '../../../src/stores/sqlite/database.js'
 import { PlantsTable } from '../../../src/stores/sqlite/plants-table.js'
-import { SqliteError } from '../../../src/stores/sqlite/sqlite-error.js'
+import { SqliteError, type Failure } from '../../../src/stores/sqlite/sqlite-error.js'
 import { DatabaseSync, execute, openSqlite, plantsInFile } from '../../support/stores/sqlite-file.js'
 
 const FICUS = [[1n, 'Ficus', null]] as const
@@ -53,13 +53,14 @@ function openTable (t: Test, path: string, Database: DatabaseClass = DatabaseSyn
   return table
 }
 
-function failure (t: Test, run: () => unknown, expected: Partial<SqliteError>, message: RegExp): void {
+function failure (t: Test, run: () => unknown, expected: Partial<Failure>, message: RegExp): void {
   try {
     run()
     t.fail('nothing failed')
   } catch (error) {
     t.type(error, SqliteError)
-    t.match(error, { outcomeUnknown: false, permanent: false, reopen: false, ...expected, message })
+    const unset = { outcomeUnknown: false, permanent: false, reopen: false }
+    t.match({ ...unset, ...(error as SqliteError).failure }, { ...unset, ...expected, message })
   }
 }
 
@@ -136,7 +137,7 @@ t.test('a fault that retrying cannot fix makes the file unusable; any other faul
   for (const unusable of [true, false]) {
     for (const code of codes(unusable)) {
       const Database = class { constructor () { throw Object.assign(new Error('a fault'), code) } } as unknown as DatabaseClass
-      t.throws(() => new PlantsTable(Database, path), { name: 'Error', unusable, message: /a fault/ }, JSON.stringify(code))
+      t.throws(() => new PlantsTable(Database, path), { failure: { unusable: unusable || undefined }, message: /a fault/ }, JSON.stringify(code))
     }
   }
 })
@@ -154,7 +155,7 @@ t.test('a plant is not acknowledged if its file is replaced just before the comm
 t.test('a failed commit leaves the outcome unknown, except for a lock or a full disk', async t => {
   const lock = { outcomeUnknown: false, permanent: false, reopen: false }
   const fault = { outcomeUnknown: true, permanent: false, reopen: true }
-  const codes: [errcode: number, expected: Partial<SqliteError>][] = [
+  const codes: [errcode: number, expected: Partial<Failure>][] = [
     [5, lock], [5 | 2 << 8, lock], [13, { ...lock, permanent: true }], [10, fault], [10 | 4 << 8, fault], [NaN, fault],
     [11, { ...lock, outcomeUnknown: true }]
   ]
@@ -190,7 +191,7 @@ t.test('if the disk fails after a part of a batch was stored, each plant gets it
   let commits = 0
   binding.beforeCommit = () => { if (++commits === 2) binding.failing = ['COMMIT'] }
   const results = table.write([[1n, 'Ficus', null], [2n, 'Moss', null], [3n, 'Fern', null], [4n, 'Ivy', null]])
-  t.match(results, ['stored', 'stored', { permanent: true, message: /trigger/ }, { outcomeUnknown: true, message: 'COMMIT failed' }])
+  t.match(results, ['stored', 'stored', { failure: { permanent: true }, message: /trigger/ }, { failure: { outcomeUnknown: true }, message: 'COMMIT failed' }])
   binding.failing = []
   failure(t, () => table.write([[5n, 'Rose', null]]), { reopen: true }, /^COMMIT failed$/)
   t.strictSame([...plantsInFile(path).keys()], [1n, 2n])
