@@ -49,10 +49,7 @@ export const contenders: readonly Contender[] = [
   service('url', 'the service at --url')
 ]
 
-/**
- * @param name of a server; what follows an `@` is ignored
- * @throws {TypeError} if there is no such server
- */
+/** @param name of a server; what follows an `@` is ignored */
 export function contender (name: string): Contender {
   const found = contenders.find(one => one.name === name.replace(/@.*/, ''))
   if (found === undefined) throw new TypeError(`no server ${name}`)

@@ -14,7 +14,6 @@ import { runRounds } from './run/rounds.js'
 const clearLine = process.stderr.isTTY ? '\r\u001b[K' : ''
 try {
   await main(process.argv.slice(2))
-  process.exitCode = 0
 } catch (error) {
   console.error(`${clearLine}bench: ${messageOf(error)}`)
   process.exitCode = error instanceof TypeError ? 2 : 1

@@ -1,8 +1,6 @@
 import { parseArgs } from 'node:util'
-import { contenders, variant } from './contenders.js'
-import { caseNames, cases } from './plan.js'
-
-const servers = contenders.map(({ name }) => name).filter(name => name !== 'url')
+import { variant } from './contenders.js'
+import { caseNames, cases, everyServer as servers } from './plan.js'
 
 const flags = {
   case: ['NAME,...', 'default create,latency,commits; all, or any of:', ...caseNames.map(name => `${name.padEnd(10)}${cases[name].what}`)],

@@ -3,8 +3,7 @@ import { readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { CaseName } from './plan.js'
-import { describeSqlite } from './servers/stores/sqlite.js'
-import type { Percentiles } from './statistics.js'
+import { describeSqlite } from './servers/sqlite.js'
 
 /** A measurement to make once in every round. */
 export interface Spec {
@@ -15,10 +14,13 @@ export interface Spec {
   distance?: number // ms of added round-trip time to MongoDB
 }
 
+/** In µs. */
+export interface Percentiles { p50: number, p99: number, p999: number, max: number }
+
 /** The figures of one round; those that do not apply are undefined. */
 export interface Round {
   perSecond?: number | undefined // answers
-  latency?: Percentiles | undefined // µs
+  latency?: Percentiles | undefined
   busiestThread?: number | undefined // µs of the server's processor time for one answer
   allThreads?: number | undefined
   generator?: number | undefined // µs of the generator's processor time for one answer

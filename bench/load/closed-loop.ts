@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import autocannon from 'autocannon'
 import type { Shot } from './requests.js'
@@ -6,10 +7,11 @@ import type { LoadJob, LoadResult, Window } from './window.js'
 declare module 'autocannon' {
   /** Members that are missing from autocannon's types. */
   interface Client {
-    opts: { verifyBody: (body: string) => boolean }
     getRequestBuffer: () => string
+    requestIterator: { recordBody: (request: unknown, status: number, body: string) => void }
     responseMax?: number
   }
+  interface Options { sampleInt?: number }
 }
 
 /**
@@ -19,9 +21,8 @@ declare module 'autocannon' {
 export async function closedLoop (job: LoadJob, window: Window, next: () => Shot): Promise<LoadResult> {
   const clients: autocannon.Client[] = []
   let pending = 0
-  const options = {
+  const run = autocannon({
     url: job.url,
-    method: 'POST',
     connections: job.connections,
     duration: job.leadIn + job.duration + 60,
     sampleInt: 50, // milliseconds between checks for a stop
@@ -29,7 +30,6 @@ export async function closedLoop (job: LoadJob, window: Window, next: () => Shot
     setupClient (client) {
       let sent: Shot | undefined
       let sentAt = 0
-      let finish: (body: string) => void = () => {}
       clients.push(client)
       client.getRequestBuffer = () => {
         // autocannon reconnects, and sends the next request as if this one had not been sent.
@@ -39,33 +39,24 @@ export async function closedLoop (job: LoadJob, window: Window, next: () => Shot
         pending++
         return sent.text
       }
-      // autocannon reports the status, then asks for the next request, and only then returns the body.
-      client.on('response', status => {
-        const [shot, since] = [sent, sentAt]
+      client.requestIterator.recordBody = (_request, status, body) => {
+        pending--
+        if (sent !== undefined) window.answer(sent, status, body, sentAt)
         sent = undefined
-        finish = body => {
-          pending--
-          if (shot !== undefined) window.answer(shot, status, body, since)
-        }
-      })
-      client.opts.verifyBody = body => {
-        finish(body)
-        return true
       }
     }
-  } satisfies autocannon.Options & { sampleInt: number }
-  const run = autocannon(options, () => {})
-  const stopped = new Promise(resolve => run.once('done', resolve))
+  }, () => {})
+  const stopped = once(run, 'done')
   run.on('reqError', window.fail)
 
   try {
-    return await window.pass(async () => {
+    return await window.pass(job, async () => {
       // A client with a limit ends after its next response.
       for (const client of clients) client.responseMax = 1
       await window.until(() => pending === 0)
     })
   } finally {
-    run.stop?.()
+    run.stop()
     await stopped
   }
 }

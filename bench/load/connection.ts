@@ -2,8 +2,6 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 
-export type Connection = Awaited<ReturnType<typeof openConnection>>
-
 /** A keep-alive connection for one request at a time, with only the parts of HTTP/1.1 that a load generator needs. */
 export async function openConnection (url: string, onFault: (error: Error) => void) {
   const { protocol, hostname, port } = new URL(url)

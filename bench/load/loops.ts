@@ -1,34 +1,27 @@
-import { performance } from 'node:perf_hooks'
-import { percentiles } from '../statistics.js'
+import { createHistogram, performance } from 'node:perf_hooks'
 import { closedLoop } from './closed-loop.js'
-import { openConnection, type Connection } from './connection.js'
+import { openConnection } from './connection.js'
 import { createRequests, type Shot } from './requests.js'
 import { Window, type LoadJob, type LoadResult } from './window.js'
 
 /** Runs an open loop if the job has a rate, otherwise a closed loop. */
 export async function runLoad (job: LoadJob): Promise<LoadResult> {
-  const window = new Window(job)
   const next = createRequests(job.url, job.token)
-  if (job.rate === undefined) return await closedLoop(job, window, next)
-  const open = async () => await openConnection(job.url, window.fail)
-  const connections = await Promise.all(Array.from({ length: job.connections }, open))
-  try {
-    return await openLoop(job, window, connections, next)
-  } finally {
-    for (const connection of connections) connection.close()
-  }
+  return job.rate === undefined
+    ? await closedLoop(job, new Window(), next)
+    : await openLoop(job, job.rate, new Window(), next)
 }
 
 /**
  * Starts requests at a fixed rate, however slow the server is, and measures each from the time at which it should have
  * started: a stall of half a second shows in all requests that it delayed, not in one per connection.
  */
-async function openLoop (
-  { rate = 1, leadIn, duration }: LoadJob, window: Window, connections: Connection[], next: () => Shot
-): Promise<LoadResult> {
+async function openLoop (job: LoadJob, rate: number, window: Window, next: () => Shot): Promise<LoadResult> {
+  const open = async () => await openConnection(job.url, window.fail)
+  const connections = await Promise.all(Array.from({ length: job.connections }, open))
   const free = [...connections] // they take turns: a server closes one that is idle, Node after 5 s
-  const lateStarts: number[] = []
-  const total = Math.floor((leadIn + duration) * rate)
+  const lateStarts = createHistogram()
+  const total = Math.floor((job.leadIn + job.duration) * rate)
   const begin = performance.now()
   const dueAt = (index: number): number => begin + index * 1000 / rate
   let started = 0
@@ -41,7 +34,7 @@ async function openLoop (
       if (connection === undefined) return
       const since = dueAt(started++)
       // A start that had to wait for a free connection is late because of the server, not of the generator.
-      if (window.includes(since) && free.length > 0) lateStarts.push((now - since) * 1000)
+      if (window.includes(since) && free.length > 0) window.record(now - since, lateStarts)
       const shot = next()
       connection.send(shot.text, (status, body) => {
         free.push(connection)
@@ -69,18 +62,20 @@ async function openLoop (
     // What is due can start for another second.
     await window.until(() => started === total || performance.now() > dueAt(total) + 1000)
     // A request that could not even start counts with the time it has waited.
-    const waited = (index: number): void => window.record(performance.now() - dueAt(index))
-    for (; started < total; started++) if (window.includes(dueAt(started))) waited(started)
+    for (; started < total; started++) {
+      if (window.includes(dueAt(started))) window.record(performance.now() - dueAt(started))
+    }
     await window.until(() => free.length === connections.length)
   }
 
   try {
     tick()
-    const result = await window.pass(drain)
-    const keptUp = result.answers > rate * duration * 0.95
+    const result = await window.pass(job, drain)
+    const keptUp = result.perSecond > rate * 0.95
     // The short sleeps of an open loop count as busy time.
-    return { ...result, generatorBusy: undefined, lateness: percentiles(lateStarts)?.p99, keptUp }
+    return { ...result, generatorBusy: undefined, lateness: lateStarts.percentile(99) || undefined, keptUp }
   } finally {
     isStopped = true
+    for (const connection of connections) connection.close()
   }
 }

@@ -1,8 +1,7 @@
-import { performance } from 'node:perf_hooks'
+import { createHistogram, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Round } from '../results.js'
 import { processorTime } from '../run/processor-time.js'
-import { percentiles } from '../statistics.js'
 import { checkAnswer, type Shot } from './requests.js'
 
 export interface LoadJob {
@@ -17,25 +16,17 @@ export interface LoadJob {
 }
 
 /** The figures of the window, and how many plants were acknowledged in the whole run: the store must hold as many. */
-export interface LoadResult extends Round { answers: number, acknowledged: number }
+export interface LoadResult extends Round { perSecond: number, acknowledged: number }
 
 /** The measured part of a run. The first wrong answer fails the run. */
 export class Window {
-  readonly #job: LoadJob
-  readonly #latencies: number[] = []
-  readonly #failed: Promise<never>
+  readonly #latencies = createHistogram()
+  readonly #failure = new AbortController()
+  readonly fail = (error: unknown): void => this.#failure.abort(error)
   #opensAt = Infinity
   #closesAt = Infinity
   #answers = 0
   #acknowledged = 0
-  #hasFailed = false
-  fail: (error: unknown) => void = () => {}
-
-  constructor (job: LoadJob) {
-    this.#job = job
-    this.#failed = new Promise((_resolve, reject) => { this.fail = reject })
-    this.#failed.catch(() => { this.#hasFailed = true })
-  }
 
   /** @param since when the request started or, in an open loop, should have started, which decides if it counts */
   answer (shot: Shot, status: number, body: string, since: number): void {
@@ -50,44 +41,48 @@ export class Window {
     if (this.includes(since)) this.record(now - since)
   }
 
-  /** Also returns if the run has failed. */
-  async until (isDone: () => boolean): Promise<void> {
-    while (!isDone() && !this.#hasFailed) await sleep(5)
-  }
-
-  record (milliseconds: number): void {
-    this.#latencies.push(milliseconds * 1000)
+  /** In whole microseconds, of which a histogram takes no 0. */
+  record (milliseconds: number, histogram = this.#latencies): void {
+    histogram.record(Math.max(1, Math.round(milliseconds * 1000)))
   }
 
   includes (moment: number): boolean {
     return moment >= this.#opensAt && moment < this.#closesAt
   }
 
+  /** @throws {Error} as soon as the run fails */
+  async until (isDone: () => boolean): Promise<void> {
+    while (!isDone()) await this.#sleep(5)
+  }
+
+  async #sleep (milliseconds: number): Promise<void> {
+    const { signal } = this.#failure
+    await sleep(milliseconds, undefined, { signal }).catch(() => signal.throwIfAborted())
+  }
+
   /** Waits until the window is over, and then for missing responses: a request without one may or may not be stored. */
-  async pass (drain: () => Promise<void>): Promise<LoadResult> {
-    const { leadIn, duration, pid, patience = 10_000 } = this.#job
-    const unlessFailed = (work: Promise<void>): Promise<void> => Promise.race([work, this.#failed])
+  async pass ({ leadIn, duration, pid, patience = 10_000 }: LoadJob, drain: () => Promise<void>): Promise<LoadResult> {
     this.#opensAt = performance.now() + leadIn * 1000
     this.#closesAt = this.#opensAt + duration * 1000
-    await unlessFailed(sleep(leadIn * 1000))
+    await this.#sleep(leadIn * 1000)
     const before = performance.eventLoopUtilization()
     const ownBefore = process.cpuUsage()
     const used = pid === undefined ? undefined : processorTime(pid)
-    await unlessFailed(sleep(this.#closesAt - performance.now()))
+    await this.#sleep(this.#closesAt - performance.now())
     const { utilization: generatorBusy } = performance.eventLoopUtilization(before)
     const { user, system } = process.cpuUsage(ownBefore)
-    const { busiestThread, allThreads } = used?.() ?? {}
+    const server = used?.()
     const giveUp = setTimeout(() => this.fail(new Error(`a request had no response for ${patience / 1000} s`)), patience)
-    await unlessFailed(drain()).finally(() => clearTimeout(giveUp))
-    const answers = this.#answers
+    await drain().finally(() => clearTimeout(giveUp))
+    const [answers, latencies] = [this.#answers, this.#latencies]
     const perAnswer = (micros?: number): number | undefined => micros && answers > 0 ? micros / answers : undefined
+    const [p50 = 0, p99 = 0, p999 = 0] = [50, 99, 99.9].map(share => latencies.percentile(share))
     return {
-      answers,
       acknowledged: this.#acknowledged,
       perSecond: answers / duration,
-      latency: percentiles(this.#latencies),
-      busiestThread: perAnswer(busiestThread),
-      allThreads: perAnswer(allThreads),
+      latency: latencies.count > 0 ? { p50, p99, p999, max: latencies.max } : undefined,
+      busiestThread: perAnswer(server?.busiestThread),
+      allThreads: perAnswer(server?.allThreads),
       generator: perAnswer(user + system),
       generatorBusy
     }

@@ -1,70 +1,66 @@
 import { contender } from '../contenders.js'
-import { specKey, type Measurement, type Results, type Round, type Spec } from '../results.js'
-import { median, spread, type Spread } from '../statistics.js'
+import { specKey, type Measurement, type Percentiles, type Results, type Round, type Spec } from '../results.js'
 
-/** Selects a figure of a round. */
-export type Figure = (round: Round) => number | undefined
-export const perSecond: Figure = round => round.perSecond
-export const busiestThread: Figure = round => round.busiestThread
-export const allThreads: Figure = round => round.allThreads
-export const p99: Figure = round => round.latency?.p99
-export const perCommit: Figure = round => round.plantsPerCommit
-export const generator: Figure = round => round.generator
+/** The name of a figure of a round. */
+export type Figure = Exclude<keyof Round, 'latency' | 'keptUp'> | keyof Percentiles
 
 /** What a measurement is compared with: a spec derived from its own. */
 const bases = {
   bare: spec => ({ ...spec, server: 'bare' }),
   'group commit': spec => ({ ...spec, server: `group-${contender(spec.server).store}` }),
-  nearest: (spec, all) => all.find(one => spec.case === 'distance' && one.case === 'distance' && one.server === spec.server),
+  nearest: ({ server, connections, distance }, all) => all.find(one =>
+    distance !== undefined && one.case === 'distance' && one.server === server && one.connections === connections),
   plain: spec => ({ ...spec, server: spec.server.replace(/@.*/, '') })
 } satisfies Record<string, (spec: Spec, all: readonly Spec[]) => Spec | undefined>
 
 export type Base = keyof typeof bases
 
-const valuesOf = ({ rounds }: Measurement, pick: Figure): number[] => rounds.flatMap(round => pick(round) ?? [])
+const valuesOf = ({ rounds }: Measurement, figure: Figure): number[] =>
+  rounds.flatMap(round => ({ ...round, ...round.latency })[figure] ?? [])
 
-export function figure (measurement: Measurement, pick: Figure): Spread | undefined {
-  const values = valuesOf(measurement, pick)
-  return values.length === 0 ? undefined : spread(values)
+function median (values: readonly number[]): number | undefined {
+  const sorted = values.toSorted((a, b) => a - b)
+  const [lower, upper] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]
+  return lower === undefined || upper === undefined ? undefined : (lower + upper) / 2
 }
 
-export const medianOf = (one: Measurement, pick: Figure): number | undefined => figure(one, pick)?.median
+export const medianOf = (one: Measurement, figure: Figure): number | undefined => median(valuesOf(one, figure))
+
+/** The lowest and highest value, not a standard deviation: a few rounds are not a distribution. */
+export function rangeOf (measurement: Measurement, figure: Figure): { low: number, high: number } {
+  const values = valuesOf(measurement, figure)
+  return values.length === 0 ? { low: 0, high: 0 } : { low: Math.min(...values), high: Math.max(...values) }
+}
 
 /** A server keeps up with a rate if it did so in more than half of the rounds. */
-export function keepsUp ({ rounds }: Measurement): boolean {
-  return rounds.filter(({ keptUp }) => keptUp === false).length * 2 < rounds.length
-}
+export const keepsUp = ({ rounds }: Measurement): boolean =>
+  rounds.filter(({ keptUp }) => keptUp === false).length * 2 < rounds.length
 
 /** The generator was saturated, so the throughput is a lower bound. */
-export function isAtLeast (measurement: Measurement): boolean {
-  return (medianOf(measurement, round => round.generatorBusy) ?? 0) > 0.9
-}
+const isAtLeast = (one: Measurement): boolean => (medianOf(one, 'generatorBusy') ?? 0) > 0.9
 
 /**
  * The median of the ratios to a base within each round, whose measurements ran close together. Empty if there is none:
  * for throughputs also if one of them is a lower bound.
  */
-export function ratioText (base: Base, one: Measurement, pick: Figure, { measurements }: Results): string {
+export function ratioText (base: Base, one: Measurement, figure: Figure, { measurements }: Results): string {
   const spec = bases[base](one.spec, measurements.map(({ spec }) => spec))
   const other = measurements.find(other => spec !== undefined && specKey(other.spec) === specKey(spec))
-  if (other === undefined || other === one || (pick === perSecond && [other, one].some(isAtLeast))) return ''
-  const others = valuesOf(other, pick)
-  const ratios = valuesOf(one, pick).slice(0, others.length).map((value, round) => value / (others[round] ?? NaN))
-  return ratios.length === 0 ? '' : median(ratios).toFixed(2)
+  if (other === undefined || other === one || (figure === 'perSecond' && [other, one].some(isAtLeast))) return ''
+  const others = valuesOf(other, figure)
+  const ratios = valuesOf(one, figure).slice(0, others.length).map((value, round) => value / (others[round] ?? NaN))
+  return median(ratios)?.toFixed(2) ?? ''
 }
 
-export function throughputText (measurement: Measurement): string {
-  return `${isAtLeast(measurement) ? '≥ ' : ''}${countText(medianOf(measurement, perSecond))}`
-}
+export const throughputText = (one: Measurement): string =>
+  `${isAtLeast(one) ? '≥ ' : ''}${countText(medianOf(one, 'perSecond'))}`
 
 /** The p99, or the reason why an open loop has none. */
-export function p99Text (measurement: Measurement): string {
-  return keepsUp(measurement) ? timeText(medianOf(measurement, p99)) : 'cannot keep up'
-}
+export const p99Text = (one: Measurement): string =>
+  keepsUp(one) ? timeText(medianOf(one, 'p99')) : 'cannot keep up'
 
-export function countText (value: number | undefined): string {
-  return value === undefined ? '' : Math.round(value).toLocaleString('en')
-}
+export const countText = (value: number | undefined): string =>
+  value?.toLocaleString('en', { maximumFractionDigits: 0 }) ?? ''
 
 /** Formats microseconds with the unit that suits them. */
 export function timeText (micros: number | undefined): string {

@@ -1,22 +1,26 @@
 import { init, type SeriesOption } from 'echarts'
 import { contender } from '../contenders.js'
 import { connectionsText, type Measurement, type Results } from '../results.js'
-import {
-  allThreads, busiestThread, countText, figure, generator, keepsUp, medianOf, p99Text, perCommit, perSecond,
-  throughputText, type Figure
-} from './figures.js'
+import { countText, keepsUp, medianOf, p99Text, rangeOf, throughputText, type Figure } from './figures.js'
 import { mongoName } from './tables.js'
 
 // Readable on a light and on a dark page alike: a picture inherits no colour from its page.
 const ink = '#767d86'
 const colours = { ours: '#2f9e63', bare: '#c58a2b', peer: '#8a97a8' }
 
-/** Bars of one figure, one for each measurement. */
-interface Panel {
-  name: string
-  pick: Figure
-  text: (one: Measurement) => string
-  all: Measurement[]
+/** How the bars of a figure are labelled. */
+interface Bars { name: string, figure: Figure, text: (one: Measurement) => string }
+/** One bar for each measurement. */
+interface Panel extends Bars { all: Measurement[] }
+
+const tenths = (one: Measurement, ...figures: Figure[]): string =>
+  figures.flatMap(figure => medianOf(one, figure)?.toFixed(1) ?? []).join(' + ')
+const throughput: Bars = { name: 'requests/s', figure: 'perSecond', text: throughputText }
+const shared: Bars = { name: 'plants per commit', figure: 'plantsPerCommit', text: one => tenths(one, 'plantsPerCommit') }
+const cost: Bars = {
+  name: 'µs of processor time per response\n(solid: busiest thread; pale: others;\n+ the load generator\'s own)',
+  figure: 'allThreads',
+  text: one => tenths(one, 'allThreads', 'generator')
 }
 
 /** SVGs by file name. Measurements with a scripted MongoDB are left out: readers would assume they are durable. */
@@ -24,35 +28,21 @@ export function pictures (results: Results): Record<string, string> {
   const inCase = (name: string): Measurement[] => results.measurements.filter(({ spec }) =>
     spec.case === name && (results.mongodb !== undefined || contender(spec.server).store !== 'mongodb'))
   const [create, latency, commits] = [inCase('create'), inCase('latency'), inCase('commits')]
-  create.sort((a, b) => (medianOf(b, perSecond) ?? 0) - (medianOf(a, perSecond) ?? 0))
+  create.sort((a, b) => (medianOf(b, 'perSecond') ?? 0) - (medianOf(a, 'perSecond') ?? 0))
   const rates = [...new Set(latency.map(({ spec }) => spec.rate))]
-  const drawn = Object.entries({
-    throughput: ['Create requests per second, and processor time per response', throughputOf(create), costOf(create)],
-    latency: ['p99 latency in milliseconds, at equal rates', ...rates.map(rate => latencyOf(rate, latency))],
-    commits: ['How create requests share commits (plant-store, SQLite)', sharedOf(commits), throughputOf(commits), costOf(commits)]
-  } satisfies Record<string, [title: string, ...Panel[]]>)
-  return Object.fromEntries(drawn.flatMap(([name, [title, ...panels]]) =>
+  const of = (all: Measurement[], ...bars: Bars[]): Panel[] => bars.map(one => ({ ...one, all }))
+  const drawn: Array<[name: string, title: string, panels: Panel[]]> = [
+    ['throughput', 'Create requests per second, and processor time per response', of(create, throughput, cost)],
+    ['latency', 'p99 latency in milliseconds, at equal rates', rates.map(rate => latencyOf(rate, latency))],
+    ['commits', 'How create requests share commits (plant-store, SQLite)', of(commits, shared, throughput, cost)]
+  ]
+  return Object.fromEntries(drawn.flatMap(([name, title, panels]) =>
     panels.some(({ all }) => all.length > 0) ? [[`${name}.svg`, picture(title, panels, results)]] : []))
-}
-
-const throughputOf = (all: Measurement[]): Panel => ({ name: 'requests/s', pick: perSecond, text: throughputText, all })
-
-function costOf (all: Measurement[]): Panel {
-  const name = 'µs of processor time per response\n(solid: busiest thread; pale: others;\n+ the load generator\'s own)'
-  const text = (one: Measurement): string =>
-    [allThreads, generator].flatMap(pick => medianOf(one, pick)?.toFixed(1) ?? []).join(' + ')
-  return { name, pick: allThreads, text, all }
-}
-
-function sharedOf (all: Measurement[]): Panel {
-  return { name: 'plants per commit', pick: perCommit, text: one => medianOf(one, perCommit)?.toFixed(1) ?? '', all }
 }
 
 function latencyOf (rate: number | undefined, measurements: Measurement[]): Panel {
   const all = measurements.filter(({ spec }) => spec.rate === rate)
-  const pick: Figure = ({ keptUp, latency }) => latency && keptUp !== false ? latency.p99 / 1000 : undefined
-  const text = (one: Measurement): string => keepsUp(one) ? p99Text(one).replace(' ms', '') : p99Text(one)
-  return { name: `at ${countText(rate)} requests/s`, pick, text, all }
+  return { name: `at ${countText(rate)} requests/s`, figure: 'p99', text: one => p99Text(one).replace(' ms', ''), all }
 }
 
 function picture (title: string, panels: Panel[], results: Results): string {
@@ -68,6 +58,7 @@ function picture (title: string, panels: Panel[], results: Results): string {
   const rows = Math.max(...panels.map(({ all }) => all.length))
   const height = rows * 28 + 140 + caption.split('\n').length * 16
   const chart = init(null, null, { renderer: 'svg', ssr: true, width: 900, height })
+  const share = 640 / panels.length
   chart.setOption({
     animation: false,
     textStyle: { fontFamily: 'system-ui, sans-serif', fontSize: 12, color: ink },
@@ -75,17 +66,14 @@ function picture (title: string, panels: Panel[], results: Results): string {
       { text, left: 12, top: 10, textStyle: { color: ink, fontSize: 16 } },
       { subtext: caption, left: 12, bottom: 2, itemGap: 0, subtextStyle: { color: ink, lineHeight: 16 } }
     ],
-    grid: panels.map((_, index) => {
-      const share = 640 / panels.length
-      return { left: 250 + index * share, width: share - 105, top: 50, height: rows * 28 }
-    }),
-    xAxis: panels.map(({ name }, gridIndex) => ({
+    grid: panels.map((_, index) => ({ left: 250 + index * share, width: share - 105, top: 50, height: rows * 28 })),
+    xAxis: panels.map(({ name, figure }, gridIndex) => ({
       ...axis,
       type: 'value',
       gridIndex,
       splitNumber: 2,
       name,
-      axisLabel: { color: ink, formatter: (value: number) => value < 1000 ? `${value}` : `${value / 1000}k` }
+      axisLabel: { color: ink, formatter: (value: number) => tick(value, figure) }
     })),
     yAxis: panels.map(({ all }, gridIndex) => ({
       ...axis,
@@ -99,7 +87,7 @@ function picture (title: string, panels: Panel[], results: Results): string {
     series: panels.flatMap(bars)
   })
   const svg = chart.renderToSVGString()
-  chart.dispose()
+  chart.dispose() // its timer would keep the process alive
   return svg
 }
 
@@ -111,8 +99,13 @@ const axis = {
   splitLine: { lineStyle: { color: ink, opacity: 0.3 } }
 } as const
 
+function tick (value: number, figure: Figure): string {
+  if (figure === 'p99') return `${value / 1000}`
+  return value < 1000 ? `${value}` : `${value / 1000}k`
+}
+
 /** With whiskers from the lowest to the highest round. At their ends are points with the texts: the axis fits. */
-function bars ({ pick, text, all }: Panel, index: number): SeriesOption[] {
+function bars ({ figure, text, all }: Panel, index: number): SeriesOption[] {
   const at = { xAxisIndex: index, yAxisIndex: index }
   const bar = (opacity: number, valueOf: (one: Measurement) => number): SeriesOption => ({
     ...at,
@@ -121,10 +114,10 @@ function bars ({ pick, text, all }: Panel, index: number): SeriesOption[] {
     barWidth: 18,
     data: all.map(one => ({ value: valueOf(one), itemStyle: { color: colourOf(one), opacity } }))
   })
-  const whole = (one: Measurement): number => medianOf(one, pick) ?? 0
-  const part = (one: Measurement): number => medianOf(one, busiestThread) ?? 0
+  const whole = (one: Measurement): number => keepsUp(one) ? medianOf(one, figure) ?? 0 : 0
+  const part = (one: Measurement): number => medianOf(one, 'busiestThread') ?? 0
   const ranges = all.map((one, row) => {
-    const { low, high } = figure(one, pick) ?? { low: 0, high: 0 }
+    const { low, high } = keepsUp(one) ? rangeOf(one, figure) : { low: 0, high: 0 }
     return { from: [low, row], to: [high, row], text: text(one) }
   })
   const whiskers: SeriesOption = {
@@ -141,7 +134,7 @@ function bars ({ pick, text, all }: Panel, index: number): SeriesOption[] {
       data: ranges.map(({ from, to }) => [{ coord: from }, { coord: to }])
     }
   }
-  return pick === allThreads
+  return figure === 'allThreads'
     ? [bar(1, part), bar(0.45, one => whole(one) - part(one)), whiskers]
     : [bar(1, whole), whiskers]
 }

@@ -1,16 +1,15 @@
 import { connect, createServer, type Socket } from 'node:net'
-import { serving } from '../servers/serving.js'
+import { serve } from '../servers/serving.js'
 
 /** Adds MS milliseconds of round-trip time to a server, at any bandwidth: `node delaying-proxy.js HOST PORT MS`. */
 const [host = '', port = '', distance = '0'] = process.argv.slice(2)
 
-const server = createServer({ noDelay: true, allowHalfOpen: true }, client => {
+serve(createServer({ noDelay: true, allowHalfOpen: true }, client => {
   const upstream = connect({ host, port: Number(port), noDelay: true, allowHalfOpen: true })
   delayed(client, upstream, 0)
   // All of it on the way back, since each timer is late by half a millisecond.
   delayed(upstream, client, Number(distance))
-})
-server.listen(0, '127.0.0.1', () => serving(server))
+}))
 
 /** Timers with the same delay fire in the order in which they were set, so the chunks stay in order. */
 function delayed (from: Socket, to: Socket, milliseconds: number): void {

@@ -28,10 +28,21 @@ export async function openMongoDatabase (given: string | undefined, folder: stri
   }
 }
 
+/** Replaces the database in the path, and keeps the one in which the credentials are looked up. */
+function withDatabase (url: string, database: string): string {
+  const { credentials } = new MongoClient(url).options
+  const named = url.replace(/^([^/]*\/\/[^/?]*)\/?[^?]*/, `$1/${database}`)
+  return credentials === undefined || url.includes('authSource=')
+    ? named
+    : withParameter(named, `authSource=${credentials.source}`)
+}
+
+const withParameter = (url: string, parameter: string): string => `${url}${url.includes('?') ? '&' : '?'}${parameter}`
+
 async function startProxy (near: string, distance: number, logFile: string) {
   const [{ host = '127.0.0.1', port = 27017 } = {}] = new MongoClient(near).options.hosts
-  const words = [host, String(port), String(distance)]
-  const { address, stop } = await startProcess(new URL('delaying-proxy.js', import.meta.url), { words, logFile })
+  const proxy = new URL('delaying-proxy.js', import.meta.url)
+  const { address, stop } = await startProcess(proxy, { words: [host, `${port}`, `${distance}`], logFile })
   const url = near.replace(/^(mongodb:\/\/(?:[^@/]*@)?)[^/]*/, `$1${new URL(address).host}`)
   // Otherwise the driver would use the addresses that a replica set announces, and bypass the proxy.
   return { url: withParameter(url, 'directConnection=true'), stop }
@@ -47,21 +58,7 @@ export async function describeMongo (url: string): Promise<NonNullable<Results['
   })
 }
 
-/** Replaces the database in the path, and keeps the one in which the credentials are looked up. */
-function withDatabase (url: string, database: string): string {
-  const [, start = url, before = '', query = ''] = /^(mongodb(?:\+srv)?:\/\/[^/?]*)\/?([^?]*)(\?.*)?$/.exec(url) ?? []
-  const named = `${start}/${database}${query}`
-  if (!start.includes('@') || query.includes('authSource=')) return named
-  return withParameter(named, `authSource=${before === '' ? 'admin' : before}`)
-}
-
-const withParameter = (url: string, parameter: string): string => `${url}${url.includes('?') ? '&' : '?'}${parameter}`
-
 async function withClient<T> (url: string, use: (client: MongoClient) => Promise<T>): Promise<T> {
   const client = new MongoClient(url, { serverSelectionTimeoutMS: 5000 })
-  try {
-    return await use(client)
-  } finally {
-    await client.close()
-  }
+  return await use(client).finally(() => client.close())
 }

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-/** Microseconds of processor time of a process, and of its busiest thread. */
-export interface ProcessorTime { allThreads: number, busiestThread: number }
-
-/** @returns a function that returns the processor time used since; undefined without Linux's /proc */
-export function processorTime (pid: number): (() => ProcessorTime) | undefined {
-  if (read('/proc/self/schedstat') === '') return undefined
+/**
+ * @returns a function that returns the microseconds of processor time that a process, and its busiest thread, have used
+ *   since; undefined without Linux's /proc
+ */
+export function processorTime (pid: number): (() => { allThreads: number, busiestThread: number }) | undefined {
+  if (!existsSync('/proc/self/schedstat')) return undefined
   const before = threadTimes(pid)
   return () => {
     const used = [...threadTimes(pid)].map(([thread, time]) => time - (before.get(thread) ?? 0))
@@ -14,15 +14,12 @@ export function processorTime (pid: number): (() => ProcessorTime) | undefined {
 }
 
 function threadTimes (pid: number): Map<string, number> {
-  const files = readdirSync(`/proc/${pid}/task`).map(thread => `/proc/${pid}/task/${thread}/schedstat`)
-  return new Map(files.map(file => [file, Number(read(file).split(' ')[0]) / 1000]))
-}
-
-/** Empty if the process or thread has exited, or without Linux. */
-function read (file: string): string {
-  try {
-    return readFileSync(file, 'latin1')
-  } catch {
-    return ''
-  }
+  return new Map(readdirSync(`/proc/${pid}/task`).map(thread => {
+    try {
+      const text = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1')
+      return [thread, Number(text.split(' ')[0]) / 1000]
+    } catch {
+      return [thread, 0] // it has just ended
+    }
+  }))
 }

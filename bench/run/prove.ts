@@ -1,8 +1,8 @@
 import { messageOf } from '../../src/error-message.js'
 import type { Contender } from '../contenders.js'
-import { checkAnswer, growingIds } from '../load/requests.js'
+import { checkAnswer, growingIds, type Expected } from '../load/requests.js'
 
-interface Probe { send: string, status: number, body: RegExp, token?: string | undefined }
+interface Probe extends Expected { send: string, token: string }
 
 /**
  * Checks the responses of a server before it is measured, those of plant-store most thoroughly.
@@ -14,7 +14,7 @@ export async function prove ({ label, ...contender }: Contender, url: string, to
   for (const { send, token, ...expected } of all) {
     const response = await fetch(`${url.replace(/\/$/, '')}/plants`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) },
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
       body: send,
       signal: AbortSignal.timeout(10_000)
     })
@@ -34,7 +34,7 @@ function probes ({ isOurs, store, checks }: Omit<Contender, 'label'>, token: str
   const ids = isOurs ? [nextId(), `${long}0`, `${long}1`] : [nextId()]
   const created = ids.map((id): Probe =>
     ({ send: `{"id":${id},"name":"Größe \\"Ж\\" 🌱"}`, status: 200, body: /^{"name":"Größe \\"Ж\\" 🌱"}$/, token }))
-  const refused = (send: string, status: number, code: RegExp, used: string | undefined = token): Probe =>
+  const refused = (send: string, status: number, code: RegExp, used = token): Probe =>
     ({ send, status, body: isOurs ? code : /./s, token: used })
 
   const taken = created.map(({ send }) => refused(send.replace('"name":"', '$&x'), 400, /"error":40004\b/))

@@ -12,28 +12,25 @@ interface Start {
 }
 
 const running = new Set<ChildProcess>()
-process.on('exit', () => {
-  const pids = [...running].flatMap(({ pid }) => pid ?? [])
-  for (const pid of pids) try { process.kill(pid, 'SIGKILL') } catch {}
-})
+process.on('exit', () => { for (const child of running) child.kill('SIGKILL') })
 
 /** Starts a module in a separate process, and waits until it has printed its address. */
-export async function startProcess (module: URL, { node, words = [], environment = {}, logFile }: Start) {
+export async function startProcess (module: URL, { node = process.execPath, words = [], environment, logFile }: Start) {
   const log = openSync(logFile, 'w')
+  // Without settings of the service in the caller's environment, and the loaders of a coverage run.
+  const { PATH, HOME, TMPDIR, LANG } = process.env
   // The scripted MongoDB exits when its standard input closes, even if this process is killed.
-  const child = spawn(node ?? process.execPath, [fileURLToPath(module), ...words], {
-    env: { ...cleanEnvironment(), ...environment },
+  const child = spawn(node, [fileURLToPath(module), ...words], {
+    env: { PATH, HOME, TMPDIR, LANG, ...environment },
     stdio: ['pipe', log, log]
   })
   closeSync(log)
   running.add(child)
-  child.on('exit', () => running.delete(child))
+  const exited = once(child, 'exit').finally(() => running.delete(child))
   const stop = async (): Promise<void> => {
-    if (!running.has(child)) return
-    const exit = once(child, 'exit')
     child.kill()
     const kill = setTimeout(() => child.kill('SIGKILL'), 5000)
-    await exit
+    await exited
     clearTimeout(kill)
   }
   for (const giveUpAt = Date.now() + 20_000; Date.now() < giveUpAt && child.exitCode === null; await sleep(1)) {
@@ -43,10 +40,4 @@ export async function startProcess (module: URL, { node, words = [], environment
   }
   await stop()
   throw new Error(`${fileURLToPath(module)} did not start: ${readFileSync(logFile, 'utf8').slice(-1500)}`)
-}
-
-/** Excludes settings of the service in the caller's environment, and the loaders of a coverage run. */
-function cleanEnvironment (): NodeJS.ProcessEnv {
-  const { PATH, HOME, TMPDIR, LANG } = process.env
-  return { PATH, HOME, TMPDIR, LANG }
 }

@@ -2,10 +2,9 @@ import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { variant } from '../contenders.js'
 import { runLoad } from '../load/loops.js'
-import type { LoadResult } from '../load/window.js'
 import type { Options } from '../options.js'
 import type { Round, Spec } from '../results.js'
-import { describeSqlite } from '../servers/stores/sqlite.js'
+import { describeSqlite } from '../servers/sqlite.js'
 import { openMongoDatabase } from './mongo-database.js'
 import { prove } from './prove.js'
 import { startProcess } from './start-process.js'
@@ -38,10 +37,11 @@ export async function startSubject ({ server, distance, case: name }: Spec, benc
   }
   let owed = 0
 
-  async function load (connections: number, rate: number | undefined, duration: number): Promise<LoadResult> {
-    const result = await runLoad({ url: target, token, connections, leadIn, duration, rate, pid: started?.pid })
-    owed += result.acknowledged
-    return result
+  async function load (connections: number, rate: number | undefined, duration: number): Promise<Round> {
+    const job = { url: target, token, connections, leadIn, duration, rate, pid: started?.pid }
+    const { acknowledged, ...figures } = await runLoad(job)
+    owed += acknowledged
+    return figures
   }
   try {
     owed += await prove(contender, target, token)
@@ -55,11 +55,9 @@ export async function startSubject ({ server, distance, case: name }: Spec, benc
   return {
     async round ({ connections, rate }: Spec): Promise<Round> {
       const before = await commits(metricsPort)
-      const { answers, acknowledged, ...figures } =
-        await load(connections, rate, rate === undefined ? seconds : latencySeconds)
+      const figures = await load(connections, rate, rate === undefined ? seconds : latencySeconds)
       const after = await commits(metricsPort)
-      const count = after.count - before.count
-      return { ...figures, plantsPerCommit: count > 0 ? (after.sum - before.sum) / count : undefined }
+      return { ...figures, plantsPerCommit: (after.sum - before.sum) / (after.count - before.count) || undefined }
     },
     /** Stops the server, and rejects unless it has stored what it acknowledged, where that can be counted. */
     async check (): Promise<void> {

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
-import { serving } from './serving.js'
+import { serve } from './serving.js'
 
 /** The least that a server does: it receives the body, parses it, and responds. No token, no validation, no store. */
-const server = createServer((request, response) => {
+serve(createServer((request, response) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => { chunks.push(chunk) })
   request.on('end', () => {
@@ -11,5 +11,4 @@ const server = createServer((request, response) => {
     response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) })
     response.end(body)
   })
-})
-server.listen(0, '127.0.0.1', () => serving(server))
+}))

@@ -1,10 +1,11 @@
+import { createServer } from 'node:http'
 import express from 'express'
 import { z } from 'zod'
-import { serving, token } from './serving.js'
-import { openPeerStore } from './stores/peer-store.js'
+import { openPeerStore } from './peer-store.js'
+import { serve, token } from './serving.js'
 
 /** Express with its own JSON body parser, zod for validation, and a middleware that compares the token. */
-const store = await openPeerStore()
+const insert = await openPeerStore()
 const NewPlant = z.object({ id: z.int(), name: z.string(), tag: z.string().optional() })
 const app = express()
 // Both cost time in each response, and the other servers do not have them.
@@ -22,8 +23,8 @@ app.post('/plants', express.json(), async (request, response) => {
     return
   }
   const { name, tag } = parsed.data
-  if (await store.insert(parsed.data)) response.json({ name, tag })
+  if (await insert(parsed.data)) response.json({ name, tag })
   else response.status(400).json({ error: 400, message: 'this id is taken' })
 })
 
-const server = app.listen(0, '127.0.0.1', () => serving(server))
+serve(createServer(app))

@@ -49,10 +49,9 @@ for (const [name, how] of [['closed', {}], ['open', { rate: 200 }]] as const) {
 
   t.test(`the ${name} loop measures a known delay`, async t => {
     const url = await testServer(t, (body, response) => setTimeout(() => send(response, 200, plantOf(body)), 100))
-    const { latency, answers, perSecond, acknowledged } = await runLoad(jobFor(url, { duration: 1, ...('rate' in how ? { rate: 20 } : {}) }))
+    const { latency, perSecond, acknowledged } = await runLoad(jobFor(url, { duration: 1, ...('rate' in how ? { rate: 20 } : {}) }))
     t.ok(latency !== undefined && latency.p50 >= 99_000 && latency.p50 < 600_000, `p50 ${latency?.p50}`)
-    t.equal(perSecond, answers)
-    t.ok(answers > 4 && answers <= 44 && acknowledged >= answers, `${answers} answers of ${acknowledged}`)
+    t.ok(perSecond > 4 && perSecond <= 44 && acknowledged >= perSecond, `${perSecond} answers of ${acknowledged}`)
   })
 }
 

@@ -7,7 +7,7 @@ import { messageOf } from '../../src/error-message.js'
 import { readConfiguration } from '../../src/config/configuration.js'
 import { createStore } from '../../src/config/configured-store.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
-import { create, launch, program, run, startService, testFolder, token } from '../support/process/program.js'
+import { create, launch, program, run, testFolder, token } from '../support/process/program.js'
 import { until } from '../support/until.js'
 
 const SECRET = 'tooshort!secret'
@@ -74,14 +74,14 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     t.match(message, line, names)
     t.notMatch(message, '\n', 'one line')
     t.notMatch(message, SECRET, 'no secret')
-    if (!startedWith.includes(names)) continue
+    if (!startedWith.test(message)) continue
     const { code, stdout, stderr } = await run([], env)
     t.strictSame({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `plant-store: ${message}\n` }, `startup with ${names}`)
   }
 })
 
-/** The variables with whose invalid values the program is also started. */
-const startedWith = ['PORT', 'DATA_DIR', 'NODE_ENV']
+/** Faults with which the program is also started: one of a variable, one of several, one of the store. */
+const startedWith = /^(?:PORT is "80x"|ACCESS_TOKENS is not set|SQLite: .*ELOOP)/
 
 /** The message with which startup would fail, because of the configuration or when the store is opened. */
 async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
@@ -97,21 +97,14 @@ async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
   }
 }
 
-t.test('--help and --version print to standard output; an unknown command is refused with a hint', async t => {
-  const [help, version, unknown] = await Promise.all([run(['--help'], {}), run(['--version'], {}), run(['sevre'], {})])
-  t.equal(help.code, 0)
-  t.match(help.stdout, /Usage: plant-store \[COMMAND\]/)
-  t.match(version.stdout, /^\d+\.\d+\.\d+\n$/)
-  t.equal(unknown.code, 2)
-  t.equal(unknown.stderr, 'plant-store: "sevre" is not a command; plant-store --help lists commands and options\n')
-})
-
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
 
-t.test('HOST sets the address, BODY_LIMIT limits the bytes of a body, and QUEUE_LIMIT the pending create requests', async t => {
-  const service = await startService(t, { HOST: '0.0.0.0', BODY_LIMIT: '100', QUEUE_LIMIT: '1' })
-  t.match(service.address, /^http:\/\/0\.0\.0\.0:\d+$/)
-  const address = service.address.replace('0.0.0.0', '127.0.0.1')
+t.test('HOST sets the address, LOG_LEVEL the lines of the log, BODY_LIMIT the bytes of a body, and QUEUE_LIMIT the pending create requests', async t => {
+  const limits = { LOG_LEVEL: 'warn', BODY_LIMIT: '100', QUEUE_LIMIT: '1' }
+  const service = launch(t, { HOST: '0.0.0.0', DATA_DIR: testFolder(t), ACCESS_TOKENS: token, ...limits })
+  const port = () => /listens at +http:\/\/0\.0\.0\.0:(\d+)/.exec(service.stdout)?.[1]
+  await until(() => port() !== undefined)
+  const address = `http://127.0.0.1:${port()}`
   const send = async (body: string) => (await fetch(`${address}/plants`, { method: 'POST', headers, body })).status
   const plant = (bytes: number) => `{"id":0,"name":"${'x'.repeat(bytes - 18)}"}`
   t.equal(plant(100).length, 100)
@@ -122,19 +115,7 @@ t.test('HOST sets the address, BODY_LIMIT limits the bytes of a body, and QUEUE_
     for (const { status } of await Promise.all(Array.from({ length: 20 }, () => create(address)))) statuses.add(status)
   }
   t.strictSame([...statuses].sort(), [200, 503])
-})
-
-t.test('lines below LOG_LEVEL are not logged', async t => {
-  const service = launch(t, { DATA_DIR: testFolder(t), ACCESS_TOKENS: token, LOG_LEVEL: 'warn', QUEUE_LIMIT: '1' })
-  const address = () => /listens at +(http\S+)/.exec(service.stdout)?.[1]
-  await until(() => address() !== undefined)
-  let refused = 0
-  for (let turn = 0; turn < 100 && refused === 0; turn++) {
-    const responses = await Promise.all(Array.from({ length: 20 }, () => create(String(address()))))
-    refused = responses.filter(({ status }) => status === 503).length
-  }
   t.match(await service.end('SIGTERM'), { code: 0 })
-  t.ok(service.log.length > 0)
   t.strictSame([...new Set(service.log.map(({ level }) => level))], [40])
 })
 

@@ -1,212 +1,247 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MongoClient, type Collection } from 'mongodb'
+import type { Test } from 'tap'
+import { mongoPlantStore } from '../../src/stores/mongo/mongo-plant-store.js'
+import { buildService } from '../support/http/service.js'
 import {
   answer, closeAfterStoring, closeBeforeStoring, delay, delayReply, hang, loseReply, stepDown, writeConcernError,
   writeErrors, type Cue
 } from '../support/scripted-mongodb/cues.js'
-import type { Kind, ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
+import type { FailCommand, ReplicaSet } from '../support/stores/replica-set.js'
 
-/** Possible responses: see the table in the README. */
-export type Status = 200 | 400 | 503 | 504
+type Plants = Collection<{ _id: bigint, name: string }>
 
-/** What is stored under an id before the create requests. */
-export interface ExistingPlant {
-  id: number
-  name: string
-  /** Only the primary has it, and the secondaries do not replicate until the scenario allows it. */
-  local?: true
+/** A replica set, scripted or real, with the same faults. */
+export interface Stage {
+  url: string
+  plants: Plants
+  /** Makes a command fail: `data` on a real replica set, `cue` on a scripted one. */
+  fail: (command: 'insert' | 'find', data: FailCommand, cue: Cue, times: number | 'always') => Promise<void>
+  stepDown: () => Promise<void>
+  /** Adds a validator that refuses documents with this name. */
+  refuse: (name: string) => Promise<void>
+  recover: () => Promise<void>
 }
 
-/**
- * A fault of MongoDB, and the responses it may lead to. The plants 1, 2, 3 … are created concurrently, one for each
- * expected status. After the responses the fault is removed, delayed commands are executed, and the same plants are
- * sent again. The runner also checks the guarantees of every response: see `mongo-scenarios.test.ts`.
- */
-export interface Scenario {
+type ScriptedStage = Stage & { mongo: ScriptedMongo }
+type RealStage = Stage & { set: ReplicaSet }
+
+/** A fault, and the responses to create requests. */
+export interface Scenario<S> {
   name: string
-  /** A replica set by default. */
-  as?: Kind
-  existing?: ExistingPlant[]
-  /** Before the create requests: adds cues, or starts a fault. */
-  fault: (mongo: ScriptedMongo) => unknown
-  /** While the requests are pending. */
-  during?: (mongo: ScriptedMongo) => Promise<unknown>
-  /** Before MongoDB recovers, when all of its members are started and resumed in any case. */
-  afterwards?: (mongo: ScriptedMongo) => unknown
-  statuses: Status[]
-  /** The statuses for the same plants, sent again after recovery; 200 for all by default. */
-  again?: Status[]
-  /** Milliseconds: by default 1,500 if a request is to fail, else 15,000. */
-  storeTimeout?: number
-  /**
-   * The store is closed while requests are pending: each gets the outcome of its attempts, however long one takes. A
-   * deadline that falls within an attempt would leave the outcome unknown.
-   */
-  shutsDown?: true
-  /** The service has no connection to MongoDB before these requests. */
+  /** Plants stored before the create requests. */
+  existing?: { id: number, name: string }[]
+  /** Whether the service has no connection to MongoDB before the create requests. */
   cold?: true
+  fault: (stage: S) => Promise<unknown>
+  /** While the create requests are pending. */
+  during?: (stage: S) => Promise<unknown>
+  /** The statuses for plants 1, 2, 3 …, which are created concurrently. */
+  statuses: number[]
+  /** The statuses for the same plants, sent again after recovery; 200 for all by default. */
+  again?: number[]
+  storeTimeout?: number
 }
-
-const after = async (ms: number) => { await new Promise(resolve => setTimeout(resolve, ms)) }
-
-/**
- * The documents with these ids fail with the code, at any position in the batch; `stored` if they are stored
- * nevertheless.
- */
-function failing (ids: readonly number[], code: number, { stored = false } = {}): Cue {
-  return ({ request: { documents } }, perform) => perform({
-    fault: index => ids.includes(Number(documents[index]?.['_id'])) ? { code, stored } : undefined
-  })
-}
-
-/** A read that finds nothing. */
-const findsNothing: Cue = ({ request: { body, database } }) => ({ cursor: { id: 0n, ns: `${database}.${body['find']}`, firstBatch: [] }, ok: 1 })
-
-const insertMeets = (...cues: Cue[]) => (mongo: ScriptedMongo) => cues.forEach(cue => mongo.on('insert', cue))
-const eachInsertMeets = (cue: Cue, times = 1_000_000) => (mongo: ScriptedMongo) => mongo.on('insert', cue, { times })
-const readMeets = (cue: Cue) => (mongo: ScriptedMongo) => mongo.on('find', cue)
-const eachReadMeets = (cue: Cue) => (mongo: ScriptedMongo) => mongo.on('find', cue, { times: 1_000_000 })
 
 const NO_WRITES = ['RetryableWriteError', 'NoWritesPerformed']
-const OVERLOADED = ['SystemOverloadedError', 'RetryableError']
 
-/** See also `replica-set-scenarios.ts`, which a real replica set can play. */
-export const scenarios: Scenario[] = [
-  // The reply, or the connection, is lost.
-  { name: 'the reply is lost', fault: insertMeets(loseReply()), statuses: [200, 200] },
-  { name: 'every reply is lost, although everything is stored', as: 'mongos', fault: eachInsertMeets(loseReply()), statuses: [504, 504] },
-  { name: 'the connection closes after storing', as: 'standalone', fault: insertMeets(closeAfterStoring()), statuses: [200, 200] },
-  { name: 'every connection closes after storing', fault: eachInsertMeets(closeAfterStoring()), statuses: [504, 504] },
-  { name: 'closed before storing, then closed after storing', as: 'mongos', fault: insertMeets(closeBeforeStoring(), closeAfterStoring()), statuses: [200] },
-  { name: 'every connection closes while the reply is delayed', fault: insertMeets(delayReply(400)), during: async mongo => { await after(150); mongo.disconnect() }, statuses: [200, 200] },
+const insertFails = (code: number, times: number | 'always', errorLabels?: string[]) => async ({ fail }: Stage) => {
+  await fail('insert', { errorCode: code, ...(errorLabels && { errorLabels }) }, answer({ code, ...(errorLabels && { labels: errorLabels }) }), times)
+}
+const readFails = (code: number, times: number | 'always') => async ({ fail }: Stage) => {
+  await fail('find', { errorCode: code }, answer({ code }), times)
+}
+const writeConcernFails = (code: number, times: number | 'always') => async ({ fail }: Stage) => {
+  await fail('insert', { writeConcernError: { code, errmsg: 'scripted' } }, writeConcernError({ code, majority: true }), times)
+}
+const connectionCloses = (times: number | 'always') => async ({ fail }: Stage) => { await fail('insert', { closeConnection: true }, closeBeforeStoring(), times) }
+const insertIsDelayed = (ms: number, times: number | 'always') => async ({ fail }: Stage) => {
+  await fail('insert', { blockConnection: true, blockTimeMS: ms }, delay(ms), times)
+}
+
+/** Of a scripted and of a real replica set. */
+export const scenarios: Scenario<Stage>[] = [
+  { name: 'no fault', fault: async () => {}, statuses: [200, 200, 200] },
+  { name: 'the same plant exists already', existing: [{ id: 1, name: 'plant 1' }], fault: async () => {}, statuses: [200, 200] },
+  { name: 'another plant has the id', existing: [{ id: 2, name: 'other' }], fault: async () => {}, statuses: [200, 400, 200], again: [200, 400, 200] },
+  { name: 'the connection closes once', fault: connectionCloses(1), statuses: [200, 200] },
+  { name: 'every connection closes', fault: connectionCloses('always'), statuses: [504, 504] },
+  ...[91, 189, 10107, 11600, 11602, 13435].map(code => ({ name: `error ${code} once`, fault: insertFails(code, 1), statuses: [200, 200] })),
+  { name: 'error 11600 each time, without a label that says what was written', fault: insertFails(11600, 'always'), statuses: [504] },
+  { name: 'error 112 each time, with NoWritesPerformed', fault: insertFails(112, 'always', NO_WRITES), statuses: [503, 503] },
+  { name: 'no permission to write', fault: insertFails(13, 'always'), statuses: [503, 503], storeTimeout: 60_000 },
+  { name: 'a validator refuses one plant', fault: async ({ refuse }) => await refuse('plant 2'), statuses: [200, 503, 200], again: [200, 503, 200], storeTimeout: 60_000 },
+  { name: 'write concern error 64 once', fault: writeConcernFails(64, 1), statuses: [200, 200] },
+  { name: 'write concern error 91 three times', fault: writeConcernFails(91, 3), statuses: [200, 200] },
+  { name: 'the insert is delayed by half a second', fault: insertIsDelayed(500, 1), statuses: [200, 200] },
+  { name: 'every insert is delayed beyond STORE_TIMEOUT', fault: insertIsDelayed(2_500, 'always'), statuses: [504, 504] },
+  { name: 'the read-back fails once', existing: [{ id: 1, name: 'plant 1' }], fault: readFails(11600, 1), statuses: [200, 200] },
+  { name: 'the read-back fails each time', existing: [{ id: 1, name: 'plant 1' }], fault: readFails(134, 'always'), statuses: [504, 200] },
+  { name: 'the primary steps down', fault: async ({ stepDown }) => await stepDown(), statuses: [200, 200], storeTimeout: 60_000 }
+]
+
+export const realScenarios: Scenario<RealStage>[] = [
+  { name: 'replication stops', fault: async ({ set }) => set.stopReplication(true), statuses: [504, 504] },
   {
-    name: 'every connection closes repeatedly before the insert is executed',
-    fault: eachInsertMeets(delay(120)),
-    during: async mongo => { for (let i = 0; i < 6; i++) { await after(60); mongo.disconnect() } },
+    name: 'replication stops for half a second',
+    fault: async ({ set }) => set.stopReplication(true),
+    during: async ({ set }) => { await sleep(500); await set.stopReplication(false) },
     statuses: [200, 200]
   },
+  { name: 'the primary is killed', fault: async ({ set }) => set.killPrimary(), statuses: [200, 200], storeTimeout: 60_000 },
+  { name: 'a secondary is killed', fault: async ({ set }) => set.killSecondary(), statuses: [200, 200], storeTimeout: 60_000 }
+]
 
-  // The whole command is refused. At 10107 the driver looks for the primary, at 11600 it also closes its connections.
-  { name: 'error 10107 each time, with NoWritesPerformed', fault: eachInsertMeets(answer({ code: 10107, labels: NO_WRITES })), statuses: [503, 503], shutsDown: true },
-  { name: 'error 91 after storing through a mongos, each time', as: 'mongos', fault: eachInsertMeets(answer({ code: 91, stored: true })), statuses: [504, 504] },
-  {
-    name: 'error 11602 after storing on the primary only, which then rolls back',
-    fault: mongo => mongo.on('insert', answer({ code: 11602, stored: true, replicated: false })).on('insert', answer({ code: 11602, labels: NO_WRITES }), { times: 1_000_000 }),
-    afterwards: mongo => mongo.elect({ rollBack: true }),
-    statuses: [504]
-  },
-  {
-    name: 'the reply is lost, and all later attempts store nothing: the outcome stays unknown',
-    fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 91, labels: NO_WRITES }), { times: 1_000_000 }),
-    statuses: [504, 504]
-  },
-  { name: 'the permission to write is revoked after a lost reply', fault: mongo => mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 13 }), { times: 1_000_000 }), statuses: [504] },
-  { name: 'error 462, overloaded, three times', fault: eachInsertMeets(answer({ code: 462, labels: OVERLOADED }), 3), statuses: [200, 200] },
-  { name: 'error 462, overloaded, each time', fault: eachInsertMeets(answer({ code: 462, labels: [...OVERLOADED, 'NoWritesPerformed'] })), statuses: [503], shutsDown: true },
+const meets = (command: 'insert' | 'find', cue: Cue, times = 1) => async ({ mongo }: ScriptedStage) => mongo.on(command, cue, { times })
+const hangs = async ({ mongo }: ScriptedStage) => mongo.hang()
+const stops = async ({ mongo }: ScriptedStage) => mongo.stop()
+const ALWAYS = 1_000_000
 
-  // Write errors by index: the other plants of the batch are stored.
-  { name: 'one plant fails once', fault: insertMeets(failing([2], 112)), statuses: [200, 200, 200] },
-  { name: 'one plant fails each time', fault: eachInsertMeets(failing([2], 112)), statuses: [200, 504, 200] },
-  { name: 'one plant fails three times, although it is stored', fault: eachInsertMeets(failing([3], 91, { stored: true }), 3), statuses: [200, 200, 200] },
-  { name: 'the server\'s disk is full', fault: eachInsertMeets(failing([1, 2], 14031)), statuses: [503, 503] },
-
-  // The id exists already.
-  { name: 'another plant has the id, and replies are lost', existing: [{ id: 2, name: 'other' }], fault: eachInsertMeets(closeAfterStoring(), 3), statuses: [200, 400, 200], again: [200, 400, 200] },
+/** Connections that close or fall silent at a given moment, elections and restarts, as the driver sees them. */
+export const scriptedScenarios: Scenario<ScriptedStage>[] = [
+  { name: 'the reply is lost', fault: meets('insert', loseReply()), statuses: [200, 200] },
+  { name: 'every reply is lost', fault: meets('insert', loseReply(), ALWAYS), statuses: [504, 504] },
+  { name: 'the connection closes after storing', fault: meets('insert', closeAfterStoring()), statuses: [200, 200] },
+  { name: 'every connection closes after storing', fault: meets('insert', closeAfterStoring(), ALWAYS), statuses: [504, 504] },
+  { name: 'the replies to many batches are lost', fault: meets('insert', closeAfterStoring(), 6), statuses: new Array(300).fill(200) },
   {
-    name: 'another plant has the id on the primary only, and is rolled back',
-    existing: [{ id: 1, name: 'other', local: true }],
-    fault: () => {},
-    during: async mongo => { await after(200); mongo.elect({ rollBack: true }); mongo.resumeReplication() },
-    statuses: [200]
-  },
-  {
-    name: 'another plant has the id on the primary only, and then reaches the majority',
-    existing: [{ id: 1, name: 'other', local: true }],
-    fault: () => {},
-    during: async mongo => { await after(200); mongo.resumeReplication() },
-    statuses: [400],
-    again: [400]
-  },
-  {
-    name: 'the same plant exists on the primary only, and is rolled back after the response',
-    existing: [{ id: 1, name: 'plant 1', local: true }],
-    fault: () => {},
-    afterwards: mongo => mongo.elect({ rollBack: true }),
-    statuses: [504]
-  },
-
-  // The id exists already, and reading it back fails.
-  { name: 'no permission to read, and an id is taken', existing: [{ id: 1, name: 'other' }], fault: eachReadMeets(answer({ code: 13 })), statuses: [504, 200], again: [400, 200] },
-  { name: 'the read-back hangs each time', existing: [{ id: 1, name: 'plant 1' }], fault: eachReadMeets(hang()), statuses: [504] },
-  { name: 'the connection closes during the read-back', existing: [{ id: 1, name: 'other' }], fault: readMeets(closeBeforeStoring()), statuses: [400, 200], again: [400, 200] },
-  { name: 'the primary steps down during the read-back', existing: [{ id: 1, name: 'plant 1' }], fault: readMeets(stepDown({ electAfter: 300 })), statuses: [200, 200] },
-  { name: 'the read-back finds nothing, once', existing: [{ id: 1, name: 'other' }], fault: readMeets(findsNothing), statuses: [400], again: [400] },
-  { name: 'the read-back finds nothing, each time', existing: [{ id: 1, name: 'plant 1' }], fault: eachReadMeets(findsNothing), statuses: [504] },
-
-  // Stored, but not on the majority: the write can be rolled back.
-  { name: 'write concern error 64, rolled back immediately', fault: insertMeets(writeConcernError({ code: 64 })), during: async mongo => { await after(10); mongo.elect({ rollBack: true }) }, statuses: [200, 200] },
-  {
-    name: 'write concern error 11602 each time, rolled back afterwards',
-    fault: mongo => mongo.on('insert', writeConcernError({ code: 11602 }), { times: 1_000_000 }).on('find', answer({ code: 134 }), { times: 1_000_000 }),
-    afterwards: mongo => mongo.elect({ rollBack: true }),
-    statuses: [504]
-  },
-  { name: 'a write concern error together with a taken id', existing: [{ id: 2, name: 'other' }], fault: insertMeets(writeConcernError({ code: 64, majority: true })), statuses: [200, 400, 200], again: [200, 400, 200] },
-  { name: 'only the primary stores the write, three times', fault: eachInsertMeets(writeConcernError({ code: 64 }), 3), statuses: [200, 200] },
-  {
-    name: 'replication stops, and the primary is replaced by one without the write',
-    fault: mongo => mongo.pauseReplication(),
-    during: async mongo => { await after(200); mongo.elect({ rollBack: true }); mongo.resumeReplication() },
+    name: 'every connection closes while the reply is delayed',
+    fault: meets('insert', delayReply(400)),
+    during: async ({ mongo }) => { await sleep(150); mongo.disconnect() },
     statuses: [200, 200]
   },
-  { name: 'replication stops, and the write is rolled back', fault: mongo => mongo.pauseReplication(), afterwards: mongo => mongo.elect({ rollBack: true }), statuses: [504, 504] },
-
-  // A mongos loses a shard.
-  { name: 'a shard fails once, nothing stored', as: 'mongos', fault: insertMeets(writeErrors({ at: [0, 1, 2], code: 6 })), statuses: [200, 200, 200] },
-  { name: 'a shard times out after storing all', as: 'mongos', fault: insertMeets(writeErrors({ at: [0, 1, 2], code: 89, stored: true })), statuses: [200, 200, 200] },
-  { name: 'a shard is unavailable', as: 'mongos', fault: eachInsertMeets(failing([2, 3], 6)), statuses: [200, 504, 504] },
-  { name: 'a shard becomes unavailable, having stored its documents', as: 'mongos', fault: eachInsertMeets(failing([1, 3], 6, { stored: true })), statuses: [504, 200, 504] },
-
-  // Elections.
-  { name: 'the primary steps down after storing, and the next primary has the write', fault: insertMeets(stepDown({ electAfter: 300, stored: true })), statuses: [200, 200] },
-  { name: 'the primary steps down and closes its connections, and the next one does not have the write', fault: insertMeets(stepDown({ electAfter: 300, stored: true, rollBack: true, closeConnections: true })), statuses: [200, 200] },
-  { name: 'an election of 5 s', fault: insertMeets(stepDown({ electAfter: 5_000, closeConnections: true })), statuses: [200, 200], storeTimeout: 8_000 },
-  { name: 'three elections, one after the other', fault: insertMeets(...[100, 200, 300].map(electAfter => stepDown({ electAfter, stored: true, rollBack: electAfter === 200 }))), statuses: [200, 200] },
-  { name: 'an election that takes longer than STORE_TIMEOUT', fault: insertMeets(stepDown({ electAfter: 2_500, stored: true })), statuses: [504, 504], afterwards: () => after(1_500) },
-  { name: 'there is no primary: nothing is sent', fault: async mongo => { await after(700); mongo.stepDown({ electAfter: 4_000 }); await after(500) }, statuses: [503, 503], afterwards: () => after(2_500) },
-
-  // Silence.
-  { name: 'MongoDB hangs, and later executes the requests', fault: mongo => mongo.hang(), statuses: [504, 504] },
-  { name: 'MongoDB hangs, and never executes the requests', as: 'mongos', fault: mongo => mongo.hang(), afterwards: mongo => mongo.resume({ forget: true }), statuses: [504, 504] },
-  { name: 'MongoDB hangs before there is a connection', cold: true, fault: mongo => mongo.hang(), statuses: [504, 504] },
-  { name: 'MongoDB hangs for 0.6 s', fault: mongo => mongo.hang(), during: async mongo => { await after(600); mongo.resume() }, statuses: [200, 200] },
-  { name: 'MongoDB hangs for 1 s, and never executes the requests', as: 'standalone', fault: mongo => mongo.hang(), during: async mongo => { await after(1_000); mongo.resume({ forget: true }) }, statuses: [200, 200] },
-  { name: 'one insert hangs', fault: insertMeets(hang()), statuses: [200, 200] },
-  { name: 'an insert is executed after its deadline', fault: eachInsertMeets(delay(1_700)), afterwards: () => after(500), statuses: [504, 504] },
-  { name: 'every reply is delayed by 300 ms', as: 'mongos', fault: eachInsertMeets(delayReply(300)), statuses: [200, 200] },
-
-  // Starts and stops.
-  { name: 'MongoDB is not running', as: 'standalone', cold: true, fault: async mongo => await mongo.stop(), statuses: [503, 503] },
-  { name: 'MongoDB starts half a second late', cold: true, fault: async mongo => await mongo.stop(), during: async mongo => { await after(500); await mongo.start() }, statuses: [200, 200] },
-  { name: 'MongoDB stops', as: 'standalone', fault: async mongo => { await mongo.stop(); await after(300) }, statuses: [503, 503] },
-  { name: 'MongoDB restarts while a reply is delayed', fault: insertMeets(delayReply(400)), during: async mongo => { await after(150); await mongo.stop(); await after(300); await mongo.start() }, statuses: [200, 200] },
-
-  // Many requests: 300 of them are several batches in flight.
-  { name: 'the replies to many batches are lost', fault: eachInsertMeets(delay(60, closeAfterStoring()), 6), statuses: new Array(300).fill(200) },
   {
-    name: 'many batches, and a step-down that rolls back',
-    fault: insertMeets(
-      delay(30, writeConcernError({ code: 64 })),
-      stepDown({ stored: true, rollBack: true, electAfter: 400, closeConnections: true })
-    ),
-    statuses: new Array(300).fill(200)
+    name: 'another plant has the id, and connections close after storing',
+    existing: [{ id: 2, name: 'other' }],
+    fault: meets('insert', closeAfterStoring(), 3),
+    statuses: [200, 400, 200],
+    again: [200, 400, 200]
   },
-  { name: 'all pooled connections are discarded five times', fault: eachInsertMeets(answer({ code: 91 }), 5), statuses: new Array(200).fill(200) },
   {
-    name: 'every third plant fails, different ones each time',
-    as: 'mongos',
-    fault: insertMeets(...[0, 1, 2].map(rest => {
-      const ids = Array.from({ length: 100 }, (_, i) => i * 3 + rest)
-      return failing(ids, 6, { stored: rest === 1 })
-    })),
-    statuses: new Array(200).fill(200)
+    name: 'the connection closes during the read-back',
+    existing: [{ id: 1, name: 'other' }],
+    fault: meets('find', closeBeforeStoring()),
+    statuses: [400, 200],
+    again: [400, 200]
+  },
+  { name: 'the read-back hangs each time', existing: [{ id: 1, name: 'plant 1' }], fault: meets('find', hang(), ALWAYS), statuses: [504] },
+  {
+    name: 'the primary steps down during the read-back',
+    existing: [{ id: 1, name: 'plant 1' }],
+    fault: meets('find', stepDown({ electAfter: 300 })),
+    statuses: [200, 200]
+  },
+  { name: 'the primary steps down and closes its connections', fault: meets('insert', stepDown({ electAfter: 300, closeConnections: true })), statuses: [200, 200] },
+  {
+    name: 'there is no primary: nothing is sent',
+    fault: async ({ mongo }) => { await sleep(700); mongo.stepDown({ electAfter: 4_000 }); await sleep(500) },
+    statuses: [503, 503]
+  },
+  { name: 'one insert hangs', fault: meets('insert', hang()), statuses: [200, 200] },
+  { name: 'MongoDB hangs, and later executes the requests', fault: hangs, statuses: [504, 504] },
+  { name: 'MongoDB hangs before there is a connection', cold: true, fault: hangs, statuses: [504, 504] },
+  {
+    name: 'MongoDB hangs for 1 s, and never executes the requests',
+    fault: hangs,
+    during: async ({ mongo }) => { await sleep(1_000); mongo.resume({ forget: true }) },
+    statuses: [200, 200]
+  },
+  { name: 'MongoDB is not running', cold: true, fault: stops, statuses: [503, 503] },
+  {
+    name: 'MongoDB starts half a second late',
+    cold: true,
+    fault: stops,
+    during: async ({ mongo }) => { await sleep(500); await mongo.start() },
+    statuses: [200, 200]
+  },
+  { name: 'MongoDB stops', fault: async stage => { await stops(stage); await sleep(300) }, statuses: [503, 503] },
+  {
+    name: 'MongoDB restarts while a reply is delayed',
+    fault: meets('insert', delayReply(400)),
+    during: async ({ mongo }) => { await sleep(150); await mongo.stop(); await sleep(300); await mongo.start() },
+    statuses: [200, 200]
   }
 ]
+
+/** Plays a scenario, and checks that each acknowledged plant is stored and no refused plant is. */
+export async function play<S extends Stage> (
+  t: Test,
+  stage: S,
+  { existing = [], cold, fault, during, statuses, again = statuses.map(() => 200), storeTimeout }: Scenario<S>
+): Promise<void> {
+  const timeout = storeTimeout ?? (statuses.includes(504) || statuses.includes(503) ? 2_000 : 20_000)
+  const service = await buildService(t, mongoPlantStore({ url: stage.url, storeTimeout: timeout }), {
+    STORE_TIMEOUT: timeout
+  })
+  if (!cold) await service.health.fault()
+  if (existing.length > 0) await stage.plants.insertMany(existing.map(({ id, name }) => ({ _id: BigInt(id), name })), { writeConcern: { w: 'majority' } })
+  await fault(stage)
+  const began = performance.now()
+  const create = async () => Promise.all(statuses.map(async (_, i) => (await service.create({ id: i + 1, name: `plant ${i + 1}` })).statusCode))
+  const [answers] = await Promise.all([create(), during?.(stage)])
+  t.strictSame(answers, statuses, 'the responses')
+  t.ok(performance.now() - began < Math.min(timeout, 20_000) + 3_000, 'in time')
+
+  await stage.recover()
+  while (await service.health.fault() !== undefined) await sleep(50)
+  // Longer than an insert is delayed.
+  await sleep(Math.min(timeout, 2_500))
+  const stored = new Set((await stage.plants.find({}, { readConcern: 'majority', promoteLongs: true }).toArray()).map(({ _id, name }) => `${_id} ${name}`))
+  answers.forEach((status, i) => {
+    const isStored = stored.has(`${i + 1} plant ${i + 1}`)
+    if (status === 200) t.ok(isStored, `plant ${i + 1} was acknowledged, and is stored`)
+    if (status === 503) t.notOk(isStored, `plant ${i + 1} was refused, and is not stored`)
+  })
+  t.strictSame(await create(), again, 'the responses to the retries')
+}
+
+export async function scriptedStage (t: Test): Promise<ScriptedStage> {
+  const mongo = await ScriptedMongo.start(t)
+  const client = new MongoClient(mongo.url)
+  t.teardown(() => client.close())
+  let refused: string | undefined
+  const refuse = async (name: string) => {
+    refused = name
+    mongo.on('insert', (scene, perform) => {
+      const at = scene.request.documents.flatMap((document, index) => document['name'] === name ? [index] : [])
+      return writeErrors({ at, code: 121 })(scene, perform)
+    }, times('always'))
+  }
+  const times = (count: number | 'always') => ({ times: count === 'always' ? 1_000_000 : count })
+  return {
+    mongo,
+    url: mongo.url,
+    plants: client.db('plant_store').collection('plants'),
+    fail: async (command, _data, cue, count) => { mongo.on(command, cue, times(count)) },
+    stepDown: async () => { mongo.stepDown({ electAfter: 500 }) },
+    refuse,
+    async recover () {
+      mongo.clearCues()
+      // A validator is not a fault, and remains.
+      if (refused !== undefined) await refuse(refused)
+      await mongo.start()
+      mongo.resume()
+    }
+  }
+}
+
+export async function realStage (t: Test, set: ReplicaSet): Promise<RealStage> {
+  const database = `plant_store_test_${randomBytes(6).toString('hex')}`
+  const client = new MongoClient(set.url(database))
+  t.teardown(async () => {
+    await set.recover()
+    await client.db().dropDatabase()
+    await client.close()
+  })
+  return {
+    set,
+    url: set.url(database),
+    plants: client.db().collection('plants'),
+    fail: async (command, data, _cue, times) => await set.failCommand(command, data, times),
+    stepDown: async () => await set.stepDown(),
+    refuse: async name => { await client.db().createCollection('plants', { validator: { name: { $ne: name } } }) },
+    recover: async () => await set.recover()
+  }
+}

@@ -1,9 +1,7 @@
-import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
-import { needs } from '../support/process/needs.js'
 import { launch, testFolder, token } from '../support/process/program.js'
 import { mongodb } from '../support/stores/mongodb-for-tests.js'
 import { mongoPlace, scriptedPlace, type Place } from '../support/stores/places.js'
@@ -40,18 +38,4 @@ t.test('SIGKILL under load, on MongoDB: no acknowledged plant is lost', async t 
   const { missing } = await mongodb()
   const { url, stored } = await (missing === undefined ? mongoPlace(t) : scriptedPlace(t))
   await killUnderLoad(t, 3, { MONGODB_URL: url }, stored)
-})
-
-t.test('under load every plant is stored, and the number of file descriptors stays constant', needs(existsSync('/proc/self/fd') ? undefined : '/proc is missing'), async t => {
-  const service = launch(t, { ACCESS_TOKENS: token, DATA_DIR: t.testdir() })
-  const clients = new PlantClients(overHttp(await service.ready(), token))
-  await clients.load({ connections: 8, ms: 1_000 })
-  const descriptors: number[] = []
-  const sampling = setInterval(() => { descriptors.push(readdirSync(`/proc/${service.pid}/fd`).length) }, 200)
-  await clients.load({ connections: 8, ms: 4_000 })
-  clearInterval(sampling)
-
-  t.strictSame(Object.keys(clients.counts), ['200'], JSON.stringify(clients.counts))
-  t.ok(descriptors.length > 10)
-  t.ok(Math.max(...descriptors) - Math.min(...descriptors) <= 1, descriptors.join(', '))
 })

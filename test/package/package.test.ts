@@ -23,7 +23,7 @@ async function packAndInstall (): Promise<void> {
   // The host and the installed package also resolve their dependencies here.
   symlinkSync(projectFile('node_modules'), join(work, 'node_modules'))
   // Only its emit: the whole project's types have been checked.
-  await run(work, 'npm', 'run', 'build', '--', '--noCheck')
+  await run(work, process.execPath, 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--noCheck')
   await run(work, 'npm', 'pack', '--ignore-scripts')
   mkdirSync(join(host, 'node_modules'), { recursive: true })
   writeFileSync(join(host, 'package.json'), '{ "name": "host" }')
@@ -47,17 +47,12 @@ t.test('import and require return the plugin, the stores and the errors', async 
   const imported = 'const all = [await import("plant-store"), await import("plant-store/contract")]'
   const print = 'console.log(JSON.stringify(all.map(one => Object.keys(one).filter(name => name !== "__esModule").sort())))'
   t.strictSame(await evaluate(`${imported}; ${print}`, '--input-type=module'), [names, ['plantStoreContract']])
-  t.strictSame(await evaluate(`const all = [require("plant-store")]; ${print}`), [names])
-})
-
-t.test('a host can register the result of require()', async t => {
-  const code = `
-    const plantStore = require('plant-store')
+  const register = `
     const app = require('fastify')()
-    app.register(plantStore, { prefix: '/v1', store: { create: async () => 'stored' }, tokens: ['an-access-token-of-yours'] })
+    app.register(all[0], { prefix: '/v1', store: { create: async () => 'stored' }, tokens: ['an-access-token-of-yours'] })
     app.inject({ method: 'POST', url: '/v1/plants', payload: { id: 1, name: 'Ficus' }, headers: { authorization: 'Bearer an-access-token-of-yours' } })
-      .then(({ body }) => { console.log(body) })`
-  t.strictSame(await evaluate(code), { name: 'Ficus' })
+      .then(({ body }) => { all.push(JSON.parse(body)); ${print} })`
+  t.strictSame(await evaluate(`const all = [require("plant-store")]; ${register}`), [names, ['name']], 'a host can register it')
 })
 
 t.test('an embedded plugin loads no module that only the program needs', async t => {

@@ -16,6 +16,16 @@ const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
     answersError(t, bare, 40001, message, 'absent, without a content type')
   },
 
+  async 'text that is not JSON is 40002, at any depth, and JSON that is not a plant is 40003' (t, { create }) {
+    for (const body of [
+      ' ', '{', '{]', '[1,]', '{"id":0,}', '{"id":1 "name":"x"}', "{'id':1}", '{id:1}', '{"id":01,"name":"x"}', '{"id":+1,"name":"x"}', '{"id":0x1}', '{"id":1.,"name":"x"}',
+      '{"id":1n}', '{"id":NaN}', '{"id":1}/**/', '{"id":1,"name":"x"}}', '["\\u00A"]', '["\\a"]', '["new\nline"]', '\ufeff\ufeff{}', 'undefined', '<html>', '['.repeat(100_000), '{"a":'.repeat(100_000)
+    ]) answersError(t, await create(body), 40002, /^The body is not acceptable JSON/, JSON.stringify(body.slice(0, 40)))
+    for (const body of [' [] ', '"\\ud800"', '{"":0}', '[1e400]', '{"a":"b","a":"c"}', '["\\u0000"]', '['.repeat(500) + ']'.repeat(500)]) {
+      answersError(t, await create(body), 40003, /./, body)
+    }
+  },
+
   async 'a poisoned key is 40002, in any spelling and at any depth' (t, { create }) {
     for (const body of [
       '{"id":1,"name":"x","__proto__":{"admin":true}}', '{"id":1,"name":"x","__proto__":null}', '{"__proto__":{"id":1,"name":"x"}}',
@@ -75,11 +85,9 @@ const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
   async 'a body that is not application/json, or is encoded, is 415, 41501' (t, { create }) {
     const body = '{"id":1,"name":"x"}'
     const message = /^The body must be JSON, unencoded: send the header Content-Type: application\/json$/
-    for (const type of [
-      'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/xml', 'application/jsonx', 'application/json-patch+json',
-      'application/vnd.api+json', 'text/json', 'json', 'application', 'application/', '/json', ' ', ',', 'application/json, text/plain', 'application/ json', '*/*', 'x-application/json'
-    ]) answersError(t, await create(body, { 'content-type': type }), 41501, message, `content type ${type}`)
-    answersError(t, await create(body, { 'content-type': undefined }), 41501, message, 'no content type')
+    for (const type of ['text/plain', 'application/vnd.api+json', undefined]) {
+      answersError(t, await create(body, { 'content-type': type }), 41501, message, `content type ${type}`)
+    }
     for (const encoding of ['gzip', 'br', 'identity, gzip', '']) {
       answersError(t, await create(body, { 'content-encoding': encoding }), 41501, message, `encoding ${encoding}`)
     }

@@ -105,16 +105,6 @@ t.test('a token function that throws, rejects or returns no boolean accepts no t
 
 const anyToken = fc.stringMatching(/^[A-Za-z0-9\-._~+/]{1,40}={0,3}$/)
 
-t.test('no part of a previous token affects a later comparison, nor do characters that no token has', async t => {
-  const accepted = new BearerTokens(['token', 'tokenlonger'])
-  const accepts = (token: string) => accepted.accepts(token)
-  t.equal(accepts('tokenlonger'), true)
-  t.equal(accepts('token'), true)
-  t.equal(accepts('tokenlonge'), false)
-  t.equal(accepts('token\0'), false)
-  t.equal(accepts('\u0174oken'), false, 'its low byte is that of a t')
-})
-
 t.test('a token is accepted if and only if it is in the set', async () => {
   fc.assert(fc.property(fc.array(anyToken, { minLength: 1, maxLength: 5 }), anyToken, (tokens, token) => {
     const accepted = new BearerTokens(tokens)

@@ -42,21 +42,6 @@ async function serveHolding (t: Test, configuration: Partial<Configuration> = {}
   return { port, ids, release, close, executed: async (count: number) => until(() => ids.length >= count) }
 }
 
-t.test('requests that are pending when a shutdown begins get their responses, with Connection: close', async t => {
-  const { port, release, close, executed } = await serveHolding(t)
-  const connections = [await RawConnection.open(t, port), await RawConnection.open(t, port)]
-  connections.forEach((connection, index) => connection.write(create(index)))
-  await executed(2)
-  const closed = close()
-  await sleep(50)
-  release()
-  for (const connection of connections) {
-    t.match(await connection.answer(), { status: 200, headers: { connection: 'close' } })
-    await connection.closed()
-  }
-  t.ok(await closed)
-})
-
 t.test('during a shutdown, a request on an established connection is answered with Connection: close; new connections are refused', async t => {
   const { port, release, close, executed } = await serveHolding(t)
   const [pending, idle] = [await RawConnection.open(t, port), await RawConnection.open(t, port)]

@@ -1,10 +1,9 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
-import { bare, create, launch, program, run, startService, token } from '../support/process/program.js'
+import { create, launch, run, startService, token } from '../support/process/program.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 
@@ -60,15 +59,6 @@ t.test('a port in use is reported in one line, for the service and for the metri
   t.equal((await create(address)).status, 200)
 })
 
-t.test('--help exits with 0 and without a message if nobody reads its output', async t => {
-  const child = spawn('env', bare({}, [process.execPath, program, '--help']))
-  child.stdout.destroy()
-  let stderr = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text })
-  t.strictSame(await once(child, 'close'), [0, null])
-  t.equal(stderr, '')
-})
-
 /** Arguments of Node with which a process sends itself a signal while it loads a module. */
 function signalWhileLoading (module: string, signal: string): string[] {
   // Evaluated in the module, since Node 24 runs no handler while a hook is pending.
@@ -98,4 +88,35 @@ t.test('SIGHUP during startup does not end the process', async t => {
   const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload })
   t.equal((await create(await service.ready())).status, 200)
   t.equal((await service.end('SIGTERM')).code, 0)
+})
+
+// SIGUSR1 starts to block the event loop, for 800 ms at a time; a second one stops it.
+const blocker = `
+  let isBlocking = false
+  process.on("SIGUSR1", () => {
+    isBlocking = !isBlocking
+    const block = () => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 800)
+      if (isBlocking) setTimeout(block, 5)
+    }
+    if (isBlocking) block()
+  })`
+
+t.test('while the event loop lags, plants are refused, and /health/ready says why', async t => {
+  const service = await startService(t, {}, { preload: ['--import', `data:text/javascript,${encodeURIComponent(blocker)}`] })
+  service.child.kill('SIGUSR1')
+  await new Promise(resolve => setTimeout(resolve, 2_500))
+  const [refused, ready, live] = await Promise.all([
+    create(service.address), fetch(`${service.address}/health/ready`), fetch(`${service.address}/health/live`)
+  ])
+  t.equal(refused.status, 503)
+  t.match(await refused.json(), { error: 50301, message: /overloaded/ })
+  t.match(refused.headers.get('retry-after'), /^\d+$/)
+  t.equal(ready.status, 503)
+  t.match(await ready.json(), { error: 50301, message: 'Not ready: the service is overloaded' })
+  t.equal(live.status, 200)
+
+  service.child.kill('SIGUSR1')
+  for (let tries = 0; tries < 40 && !(await fetch(`${service.address}/health/ready`)).ok; tries++) await new Promise(resolve => setTimeout(resolve, 100))
+  t.equal((await create(service.address)).status, 200, 'plants are stored again once the event loop has recovered')
 })

@@ -40,7 +40,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
   ],
   'stores/sqlite/sqlite-client.js': [
     ['an uncertain outcome reported as not stored: the thread died', '{ outcomeUnknown: true }', '{}'],
-    ['results of the thread assigned to the wrong plants', 'answer.outcomes?.map', 'answer.outcomes?.toReversed().map'],
+    ['results of the thread assigned to the wrong plants', 'return outcomes?.map', 'return outcomes?.toReversed().map'],
     ['a tag that is not stored', 'tag = null }) => [id, name, tag]', 'tag = null }) => [id, name, null]']
   ],
   'route/create-plant.js': [

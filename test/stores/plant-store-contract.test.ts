@@ -73,82 +73,77 @@ t.test('parts of a setup are optional: a check reports why it was skipped', asyn
   t.strictSame(await failedChecks(() => ({ ...completeSetup(SoundStore), another: undefined })), [])
 })
 
-t.test('the suite detects a store that violates the contract', async t => {
-  const [DURABLE = '', EXACT = '', TAKEN = '', AT_ONCE = '', MANY = '', LATE = '', OPEN = '', CLOSE = '', TWICE = ''] =
-    plantStoreContract.map(({ name }) => name)
-
-  async function violates (what: string, Store: typeof SoundStore, checks: string[]): Promise<void> {
-    t.strictSame(await failedChecks(() => completeSetup(Store)), checks, `a store that ${what}`)
-  }
-
-  type CreateOf = (store: SoundStore, create: SoundStore['create'], plant: NewPlant, deadline: number) => Promise<CreateOutcome>
-  /** A sound store with another `create`, which is passed the sound one. */
-  const storeWith = (createOf: CreateOf): typeof SoundStore => class extends SoundStore {
+/** A sound store with another `create`, which is passed the sound one. */
+function storeWith (
+  createOf: (store: SoundStore, create: SoundStore['create'], plant: NewPlant, deadline: number) => Promise<CreateOutcome>
+): typeof SoundStore {
+  return class extends SoundStore {
     override create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
       return createOf(this, super.create.bind(this), plant, deadline)
     }
   }
-  const storeThatChanges = (change: (plant: NewPlant) => NewPlant): typeof SoundStore =>
-    storeWith((_store, create, plant, deadline) => create(change(plant), deadline))
+}
 
-  await violates('acknowledges plants without storing them', storeWith(async () => 'stored'), [DURABLE, EXACT, TAKEN, AT_ONCE, MANY, LATE, CLOSE])
-  await violates('keeps ids as doubles', storeThatChanges(plant => ({ ...plant, id: BigInt(Number(plant.id)) })), [EXACT])
-  await violates('truncates texts at a NUL', storeThatChanges(plant => ({ ...plant, name: plant.name.split('\0')[0] as string })), [EXACT])
-  await violates('normalises texts', storeThatChanges(plant => ({ ...plant, name: plant.name.normalize() })), [EXACT])
-  await violates('treats an empty tag as none', storeThatChanges(({ tag, ...plant }) => tag ? { ...plant, tag } : plant), [EXACT, TAKEN])
-  await violates('stores additional fields', storeThatChanges(plant => Object.assign({ at: 0 }, plant)), [DURABLE, EXACT, TAKEN, AT_ONCE, MANY, CLOSE])
-  await violates('modifies the plants it is given', storeThatChanges(plant => Object.assign(plant, { tag: plant.tag ?? '' })), [EXACT, TAKEN, AT_ONCE, MANY, CLOSE])
+const storeThatChanges = (change: (plant: NewPlant) => NewPlant): typeof SoundStore =>
+  storeWith((_store, create, plant, deadline) => create(change(plant), deadline))
+
+t.test('the suite detects a store that violates the contract', async t => {
+  const [DURABLE = '', EXACT = '', TAKEN = '', AT_ONCE = '', MANY = '', LATE = '', OPEN = '', CLOSE = '', TWICE = ''] =
+    plantStoreContract.map(({ name }) => name)
+
+  async function violates (what: string, Store: typeof SoundStore, check: string): Promise<void> {
+    t.ok((await failedChecks(() => completeSetup(Store))).includes(check), `a store that ${what}`)
+  }
+
+  await violates('acknowledges plants without storing them', storeWith(async () => 'stored'), DURABLE)
+  await violates('keeps ids as doubles', storeThatChanges(plant => ({ ...plant, id: BigInt(Number(plant.id)) })), EXACT)
+  await violates('truncates texts at a NUL', storeThatChanges(plant => ({ ...plant, name: plant.name.split('\0')[0] as string })), EXACT)
+  await violates('normalises texts', storeThatChanges(plant => ({ ...plant, name: plant.name.normalize() })), EXACT)
+  await violates('treats an empty tag as none', storeThatChanges(({ tag, ...plant }) => tag ? { ...plant, tag } : plant), EXACT)
+  await violates('stores additional fields', storeThatChanges(plant => Object.assign({ at: 0 }, plant)), DURABLE)
+  await violates('modifies the plants it is given', storeThatChanges(plant => Object.assign(plant, { tag: plant.tag ?? '' })), TAKEN)
   await violates('ignores case when it compares a name', storeWith((store, create, plant, deadline) => {
     const name = store.plants.get(plant.id)?.name
     return create(name?.toLowerCase() === plant.name.toLowerCase() ? { ...plant, name } : plant, deadline)
-  }), [TAKEN])
+  }), TAKEN)
   await violates('replaces a plant', storeWith(async (store, create, plant, deadline) => {
     const outcome = await create(plant, deadline)
     const { id, ...fields } = plant
     if (outcome === 'taken') store.plants.set(id, fields)
     return outcome
-  }), [TAKEN, AT_ONCE])
+  }), TAKEN)
   await violates('stores both of two concurrent plants', storeWith(async ({ plants }, _create, { id, ...plant }) => {
     const isNew = !plants.has(id)
     await new Promise(resolve => setImmediate(resolve))
     if (isNew) plants.set(id, plant)
-    return isNew ? 'stored' : JSON.stringify(plants.get(id)) === JSON.stringify(plant) ? 'same' : 'taken'
-  }), [AT_ONCE, CLOSE])
+    return isNew ? 'stored' : 'taken'
+  }), AT_ONCE)
   await violates('stores no more than a thousand plants', storeWith(async (store, create, plant, deadline) => {
     if (store.plants.size >= 1_000) throw new Error('full')
     return await create(plant, deadline)
-  }), [MANY])
-  const isLate = (deadline: number): boolean => deadline < performance.now()
+  }), MANY)
   await violates('stores plants that it rejects as late', storeWith(async (_store, create, plant, deadline) => {
     const outcome = await create(plant, deadline)
-    if (isLate(deadline)) throw new PlantNotStored('late')
+    if (deadline < performance.now()) throw new PlantNotStored('late')
     return outcome
-  }), [LATE])
-  await violates('rejects late plants, as it may', storeWith(async (_store, create, plant, deadline) => {
-    if (isLate(deadline)) throw new PlantNotStored('late')
-    return await create(plant, deadline)
-  }), [])
-  await violates('rejects with any error when closed', storeWith((_store, create, plant, deadline) => (
-    create(plant, deadline).catch(() => { throw new TypeError('not open') })
-  )), [CLOSE])
+  }), LATE)
   await violates('forgets that it was closed', class extends SoundStore {
     override async close () {}
-  }, [OPEN, CLOSE])
+  }, OPEN)
   await violates('does not report whether it was already open', class extends SoundStore {
     override async open () { await super.open(); return true }
-  }, [OPEN])
+  }, OPEN)
   await violates('discards acknowledged plants when it is closed', class extends SoundStore {
     override async close () { await super.close(); this.plants.clear() }
-  }, [DURABLE, CLOSE])
-  await violates('can be closed only once, and only while it is open', class extends SoundStore {
+  }, CLOSE)
+  await violates('can be closed only while it is open', class extends SoundStore {
     #open = false
     override async open () { this.#open = true; return await super.open() }
     override async close () {
       if (!this.#open) throw new Error('not open')
-      this.#open = false
       await super.close()
     }
-  }, [CLOSE, TWICE])
+  }, TWICE)
 })
 
 t.test('the memory store fulfills the contract, except for durability', async t => {

@@ -3,9 +3,9 @@ import { channels, type BatchMessage } from '../../diagnostics.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../../plant-store.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from './store-writer.js'
 
-/** The most plants of a batch: a larger one would only take longer, and come close to a driver's time limit. */
+/** A larger one would only take longer, and come close to a driver's time limit. */
 const LARGEST_BATCH = 1_000
-// A MongoDB command holds 16 MiB, and a character takes 3 bytes at most (each half of a surrogate pair takes 2).
+/** A MongoDB command holds 16 MiB, and a character takes 3 bytes at most. */
 const BATCH_CHARACTERS = 4_000_000
 /** With less time left a plant is not sent again, since that could only leave its outcome open. */
 const MINIMUM_ATTEMPT_MS = RESPONSE_MARGIN_MS + 50

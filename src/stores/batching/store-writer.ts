@@ -4,7 +4,6 @@ import type { CreateOutcome, NewPlant, PlantNotStored, PlantOutcomeUnknown } fro
 export const RESPONSE_MARGIN_MS = 50
 
 export type CreateError = PlantNotStored | PlantOutcomeUnknown
-
 export type WriteResult = CreateOutcome | CreateError
 
 /** Writes many plants at once, durably. */

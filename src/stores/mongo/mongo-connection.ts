@@ -31,10 +31,7 @@ export function connectionTo (url: string, storeTimeout: number): MongoClient {
   }
 }
 
-/**
- * The database in the path of a client's URL, otherwise `plant_store`. If the URL names none, the driver says `test`.
- * @param url shows whether it names `test`
- */
+/** The database in the path of a client's URL, else `plant_store`. If the URL names none, the driver says `test`. */
 export function databaseOf<Database> (
   client: { options: { dbName: string }, db (name: string): Database }, url = ''
 ): Database {

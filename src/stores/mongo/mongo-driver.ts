@@ -1,21 +1,18 @@
-// The parts of the driver's classes that are used. The host's copy of the driver may not be this package's: private
-// members would make their types incompatible, while any driver 7 satisfies these.
+// What is used of the driver's `Collection`, `Db` and `MongoClient`. The host's copy of the driver may not be this
+// package's: private members would make their types incompatible, while any driver 7 satisfies these.
 
-/** The driver's `Collection`. */
 export interface MongoCollection {
   readonly collectionName: string
   readonly db: MongoDatabase
   find (filter: object, options: object): { toArray (): Promise<object[]> }
 }
 
-/** The driver's `Db`. */
 export interface MongoDatabase {
   readonly client: MongoDriverClient
   collection (name: string): MongoCollection
   command (command: object, options: object): Promise<object>
 }
 
-/** The driver's `MongoClient`. */
 export interface MongoDriverClient {
   readonly options: { dbName: string, connectTimeoutMS: number, socketTimeoutMS: number, monitorCommands: boolean }
   db (name: string): MongoDatabase

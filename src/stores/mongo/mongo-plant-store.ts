@@ -10,15 +10,9 @@ export type MongoPlantStoreOptions =
   | { collection: MongoCollection }
   /** The driver's `Db`; plants go to its collection `plants`. */
   | { db: MongoDatabase }
-  /**
-   * The driver's `MongoClient`; plants go to the database in its URL's path, otherwise to `plant_store`. A database
-   * named `test` has to be passed as `db`.
-   */
+  /** The driver's `MongoClient`; plants go to the database in its URL's path (not `test`), else to `plant_store`. */
   | { client: MongoDriverClient }
-  /**
-   * As with `client`; the store opens and closes a client of its own, whose timeouts follow from the milliseconds
-   * within which a create request must complete. Default: 10,000.
-   */
+  /** As with `client`, for a client of the store's own, whose timeouts follow from `storeTimeout` (10,000 ms). */
   | { url: string, storeTimeout?: number }
 
 /**

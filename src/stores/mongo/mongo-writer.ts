@@ -11,6 +11,8 @@ import {
 
 /** A plant in MongoDB. A bigint is written as a BSON int64 (Long). */
 export interface PlantDocument { _id: bigint, name: string, tag?: string }
+const documentOf = ({ id, name, tag }: NewPlant): PlantDocument =>
+  tag === undefined ? { _id: id, name } : { _id: id, name, tag }
 
 // Parts of replies: https://www.mongodb.com/docs/manual/reference/command/insert/#output, and …/connectionStatus/
 interface InsertReply { writeErrors?: WriteError[], writeConcernError?: { code: number, codeName?: string } }
@@ -43,7 +45,7 @@ const NOTHING_TO_INSERT = [2, 9, 16, 21]
  * - no `insert` of the batch left this process: not stored, unless MongoDB did not respond;
  * - anything else, such as a lost response or a write concern error: unknown.
  *
- * The driver's `insertMany` does not return the server's response, and measures each document once more than needed.
+ * The driver's `insertMany` does not return the server's response.
  */
 export class MongoWriter implements StoreWriter {
   readonly maxInFlight = 16
@@ -58,7 +60,8 @@ export class MongoWriter implements StoreWriter {
   constructor (
     plants: MongoCollection, private readonly renew?: () => MongoCollection, private readonly clock: Clock = systemClock
   ) {
-    this.#plants = this.#listen(plants)
+    this.#plants = plants
+    for (const event of EVENTS) plants.db.client.on(event, this.#onEvent)
   }
 
   /** Resolves if the primary responds and, if the check is thorough, takes writes. */
@@ -112,11 +115,6 @@ export class MongoWriter implements StoreWriter {
     }
   }
 
-  #listen (plants: MongoCollection): MongoCollection {
-    for (const event of EVENTS) plants.db.client.on(event, this.#onEvent)
-    return plants
-  }
-
   /**
    * Replaces a client of the store's own that looks for no server any more: one that never connected is closed, and a
    * monitor that wrote its `hello` to a connection just when that closed waits forever (7.9).
@@ -130,7 +128,8 @@ export class MongoWriter implements StoreWriter {
       if (this.renew !== undefined && plants === this.#plants && (isForgotten || !this.#hasConnected)) {
         this.close().catch(() => {})
         this.#hasConnected = false
-        this.#plants = this.#listen(this.renew())
+        this.#plants = this.renew()
+        for (const event of EVENTS) this.#plants.db.client.on(event, this.#onEvent)
       }
     }
     return /^Mongo(?:Server|Network|WaitQueue|PoolCleared)/.test(error.name) ? error : this.#notFound ?? error
@@ -193,8 +192,4 @@ export class MongoWriter implements StoreWriter {
     }
     return results
   }
-}
-
-function documentOf ({ id, name, tag }: NewPlant): PlantDocument {
-  return tag === undefined ? { _id: id, name } : { _id: id, name, tag }
 }

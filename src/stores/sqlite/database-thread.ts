@@ -3,7 +3,6 @@ import { Worker } from 'node:worker_threads'
 import { requireOwnLog } from './database.js'
 import type { SqliteRequest } from './sqlite-worker.js'
 
-/** The part of a worker thread that its client uses. */
 export type DatabaseThread = EventEmitter & { postMessage: (request: SqliteRequest) => void }
 
 /** What a thread gets; `state`, one of the values below, is shared with the thread that started it. */
@@ -20,7 +19,6 @@ const STOP_TIMEOUT_MS = 2_000
  * Starts the thread of a database. When the process exits, the thread first completes its task:
  * `@photostructure/sqlite` aborts the whole process if its thread is terminated during a call.
  * @param openedFile the identity of the file, if an earlier thread had it open
- * @throws {SqliteError} if the file must not be opened
  */
 export function startDatabaseThread (path: string, openedFile: string | undefined): DatabaseThread {
   if (openedFile === undefined) requireOwnLog(path)

@@ -14,14 +14,9 @@ const CREATE_TABLE = 'CREATE TABLE IF NOT EXISTS plants(id INTEGER PRIMARY KEY, 
 
 // The cache grows with the table, up to 16,384 KiB. On macOS, fsync without F_FULLFSYNC reaches only the drive's cache.
 const SETTINGS = `
-  PRAGMA journal_mode = WAL;
-  PRAGMA synchronous = FULL;
-  PRAGMA fullfsync = ON;
-  PRAGMA checkpoint_fullfsync = ON;
-  PRAGMA cache_size = -16384;
-  PRAGMA wal_autocheckpoint = 4000;`
+  PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16384;
+  PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;`
 
-/** The class of the connections, in either binding. */
 export type DatabaseClass = typeof import('@photostructure/sqlite').DatabaseSync
 
 /**
@@ -51,7 +46,7 @@ export function openDatabase (Database: DatabaseClass, path: string, wasOpen = f
     return database
   } catch (error) {
     database?.close()
-    throw error instanceof SqliteError ? error : openingError(error, path)
+    throw openingError(error, path)
   }
 }
 
@@ -88,8 +83,7 @@ function logOf (path: string): string {
 }
 
 export function hasLog (path: string): boolean {
-  const log = logOf(path)
-  return existsSync(log) && statSync(log).size > 0
+  return existsSync(logOf(path)) && statSync(logOf(path)).size > 0
 }
 
 /** Open files by identity: closing one would release the locks of every SQLite connection of this process to it. */
@@ -98,17 +92,16 @@ const openFiles = new Map<string | undefined, number>()
 /** Whether the header says that there may be a log. A backup has none, nor has an empty file. */
 export function isInWalMode (path: string): boolean {
   const identity = identityOf(path)
-  const version = Buffer.alloc(1)
   try {
     const file = openFiles.get(identity) ?? openSync(path, 'r')
     openFiles.set(identity, file)
     // https://sqlite.org/fileformat.html#file_format_version_numbers
-    readSync(file, version, 0, 1, 18)
+    const version = Buffer.alloc(1)
+    return readSync(file, version, 0, 1, 18) === 1 && version[0] === 2
   } catch {
     // If there is a file, its opening will report why it cannot be read.
     return identity !== undefined
   }
-  return version[0] === 2
 }
 
 /** @throws {SqliteError} if SQLite would apply the log of another database to the file */

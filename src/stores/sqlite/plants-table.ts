@@ -5,7 +5,6 @@ import { CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError } from
 
 const INSERT = 'INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))'
 
-/** A plant as a row; `tag` is null if it has none. */
 export type Row = readonly [id: bigint, name: string, tag: string | null]
 export type RowResult = CreateOutcome | SqliteError
 
@@ -20,11 +19,7 @@ export class PlantsTable {
   /** Why this connection writes nothing more. */
   #fault: SqliteError | undefined
 
-  /**
-   * Opens the file, or creates it with its folders.
-   * @param openedFile the identity of the file that this process had open before: no other one is opened
-   * @throws {SqliteError} if it cannot be opened
-   */
+  /** @param openedFile the identity of the file that this process had open before: no other one is opened */
   constructor (Database: DatabaseClass, private readonly path: string, openedFile?: string) {
     // Before it is opened, so that its replacement since is noticed.
     const file = identityOf(path)
@@ -45,7 +40,6 @@ export class PlantsTable {
   /**
    * Stores rows durably, in the file that is at the path: in one transaction, or if a row fails it, as a trigger does
    * by `RAISE(ROLLBACK)`, in one for each half, and so on.
-   * @param lockWaitMs how long to wait for another program's lock
    * @throws {SqliteError} if none of them is stored, or if that is unknown
    */
   write (rows: readonly Row[], lockWaitMs = LOCK_WAIT_MS): RowResult[] {
@@ -107,16 +101,13 @@ export class PlantsTable {
   }
 
   /**
-   * Checks that plants can be written now.
    * @param thoroughly whether to commit a page, as a write would
-   * @throws {SqliteError} if they cannot
+   * @throws {SqliteError} if plants cannot be written now
    */
   check (thoroughly: boolean): void {
     this.#transaction(LOCK_WAIT_MS, () => {
-      // Reads the schema again if it has changed.
-      this.#findTrigger.get()
       // Fails if the table was dropped, or if a trigger needs a table that does not exist.
-      this.#database.exec(`EXPLAIN INSERT ${INSERT}`)
+      this.#database.exec(`SELECT 1 FROM sqlite_schema; EXPLAIN INSERT ${INSERT}`)
       if (thoroughly) this.#database.exec(`PRAGMA user_version = ${FORMAT}`)
     })
   }

@@ -15,7 +15,7 @@ export class SqliteClient implements StoreWriter {
   /** One connection writes at a time; the plants that arrive during a transaction go into the next one. */
   readonly maxInFlight = 1
   #thread: DatabaseThread | undefined
-  /** A resolver for each outstanding request: the thread answers in order. */
+  /** The thread answers in order. */
   readonly #pending: ((answer: SqliteAnswer) => void)[] = []
   /** The identity of the file, once a thread has had it open. */
   #openedFile: string | undefined
@@ -41,7 +41,8 @@ export class SqliteClient implements StoreWriter {
     const lockWaitMs = Math.min(earliestDeadline - this.clock.now() - 2 * LOCK_WAIT_MS, LOCK_WAIT_MS)
     const answer = await this.#ask({ kind: 'write', rows, lockWaitMs })
     if (answer.kind === 'failed') return toCreateError(answer)
-    return answer.outcomes?.map(outcome => typeof outcome === 'string' ? outcome : toCreateError(outcome)) ?? rows.map(() => 'stored')
+    const { outcomes } = answer
+    return outcomes?.map(result => typeof result === 'string' ? result : toCreateError(result)) ?? rows.map(() => 'stored')
   }
 
   /** @throws {StoreUnusable} if the file must not be written */

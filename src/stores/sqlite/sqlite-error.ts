@@ -59,12 +59,9 @@ export function transactionError (error: unknown, inCommit = false): SqliteError
   })
 }
 
-/**
- * The error of an insert that the table refuses.
- * @throws {unknown} the error itself if the file is at fault
- */
+/** The error of an insert that the table refuses. Throws the original one if the file is at fault. */
 export function refusalOf (error: unknown): SqliteError {
-  if (error instanceof SqliteError || !REFUSALS.has(resultCode(error))) throw error
+  if (!REFUSALS.has(resultCode(error))) throw error
   const { errcode = 0 } = error as { errcode?: number }
   const reason = NAMED_CONSTRAINTS.has(errcode) ? messageOf(error) : `a trigger, an expression or a type (SQLite error ${errcode})`
   return new SqliteError(`the table refuses the plant: ${reason}`, { permanent: true })

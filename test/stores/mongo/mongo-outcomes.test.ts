@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { MongoClient, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError, type TopologyDescription } from 'mongodb'
+import { MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError, type TopologyDescription } from 'mongodb'
 import t, { type Test } from 'tap'
 import { faultOf, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
 import { commandFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
@@ -15,14 +15,12 @@ import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 const require = createRequire(import.meta.url)
 const FICUS: NewPlant = { id: 1n, name: 'Ficus', tag: 'a tag that no message may contain' }
 
-/** The package's own copy of the driver, and another, as npm may install it for a host: other classes, same names. */
-function driverCopies (t: Test): [name: string, driver: typeof import('mongodb')][] {
-  const copy = join(t.testdir(), 'node_modules', 'mongodb')
-  cpSync(dirname(require.resolve('mongodb/package.json')), copy, { recursive: true })
-  const other = require(copy)
-  t.not(other.MongoClient, MongoClient)
-  return [['the package\'s own driver', require('mongodb')], ['another copy of the driver', other]]
-}
+// The package's own copy of the driver, and another, as npm may install it for a host: other classes, same names.
+const copy = join(t.testdir(), 'node_modules', 'mongodb')
+cpSync(dirname(require.resolve('mongodb/package.json')), copy, { recursive: true })
+const drivers: [name: string, driver: typeof import('mongodb')][] =
+  [['the package\'s own driver', require('mongodb')], ['another copy of the driver', require(copy)]]
+t.not(drivers[0]?.[1].MongoClient, drivers[1]?.[1].MongoClient)
 
 async function writerOn (t: Test, mongo: ScriptedMongo, driver: typeof import('mongodb'), options = {}): Promise<MongoWriter> {
   const client = new driver.MongoClient(mongo.url, { monitorCommands: true, retryWrites: false, ...options })
@@ -56,7 +54,7 @@ const inserts: [name: string, insert: Cue, result: object][] = [
 ]
 
 t.test('a plant has the outcome that the evidence allows, whichever copy of the driver the host has', async t => {
-  for (const [name, driver] of driverCopies(t)) {
+  for (const [name, driver] of drivers) {
     const mongo = await ScriptedMongo.start(t)
     const writer = await writerOn(t, mongo, driver)
     let id = 0n
@@ -128,7 +126,7 @@ t.test('a thorough check does what a write needs, and changes nothing', async t 
 })
 
 t.test('a server that a host\'s driver cannot reach is known to be unreachable', async t => {
-  for (const [, driver] of driverCopies(t)) {
+  for (const [, driver] of drivers) {
     const mongo = await ScriptedMongo.start(t)
     const writer = await writerOn(t, mongo, driver, { serverSelectionTimeoutMS: 500 })
     await mongo.stop()

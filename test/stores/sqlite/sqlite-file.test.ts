@@ -8,7 +8,7 @@ import { openPlantsFile } from '../../../src/commands/sources/sqlite-source.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { testFolder } from '../../support/process/program.js'
 import { mountFile, mountSmallDisk, withSmallDisk } from '../../support/process/small-disk.js'
-import { execute, openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
+import { execute, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
 
 const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
 
@@ -65,10 +65,11 @@ t.test('an existing plant is unchanged, and the others are stored, even if the t
 t.test('a trigger that changes other rows affects no outcome, and those of its own statements keep their conflict clauses', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = await openStore(t, path)
-  t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus' }]), ['stored'])
+  const id = 2n ** 63n - 1n
+  t.strictSame(await outcomes(store, [{ id, name: 'Ficus' }]), ['stored'])
   execute(path, `CREATE TABLE names(name PRIMARY KEY); INSERT INTO names VALUES ('Fern');
     CREATE TRIGGER named AFTER INSERT ON plants BEGIN INSERT OR IGNORE INTO names VALUES (new.name); END`)
-  const plants = [{ id: 2n, name: 'Fern' }, { id: 1n, name: 'Moss' }, { id: 1n, name: 'Ficus' }, { id: 4n, name: 'Fern' }]
+  const plants = [{ id: -(2n ** 63n), name: 'Fern' }, { id, name: 'Moss' }, { id, name: 'Ficus' }, { id: id - 1n, name: 'Fern' }]
   t.strictSame(await outcomes(store, plants), ['stored', 'taken', 'same', 'stored'])
 })
 
@@ -84,7 +85,6 @@ async function refused (t: Test, path: string, message: RegExp): Promise<void> {
   const before = readFileSync(path)
   const store = storeAt(t, path)
   await t.rejects(store.open(), { name: StoreUnusable.name, message })
-  await t.rejects(store.create({ id: 1n, name: 'Ficus' }, performance.now() + 10_000), { permanent: true, message })
   await store.close()
   t.ok(readFileSync(path).equals(before), 'the file is unchanged')
   t.notOk(existsSync(`${path}-wal`), 'no file is created beside it')
@@ -203,6 +203,18 @@ for (const what of ['deleted', 'moved away', 'replaced by a backup', 'replaced b
     t.strictSame([...plantsInFile(path).keys()], { 'replaced by a backup': [1n], 'replaced by a live file': [1n, 2n, 3n] }[what as string] ?? [])
   })
 }
+
+t.test('a file that is replaced while its thread dies is not opened by the next thread', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const { threads, kill } = threadsOf(t)
+  const store = await openStore(t, path)
+  t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus' }]), ['stored'])
+  execute(path, `VACUUM INTO '${path}.new'`)
+  renameSync(`${path}.new`, path)
+  kill()
+  await new Promise(resolve => threads[0]?.once('exit', resolve))
+  await t.rejects(outcomes(store, [{ id: 1n, name: 'Ficus' }]), { name: 'PlantNotStored', message: /was deleted, moved or replaced/ })
+})
 
 t.test('a file that is mounted without its folder is refused, since its log would be lost', withSmallDisk, async t => {
   const folder = testFolder(t)

@@ -1,12 +1,14 @@
-import { spawn } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant } from '../../../src/plant-store.js'
+import { systemClock } from '../../../src/clock.js'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../../../src/plant-store.js'
+import { SqliteClient } from '../../../src/stores/sqlite/sqlite-client.js'
 import { withCompiler } from '../../support/process/failing-calls.js'
 import { runPowered } from '../../support/process/power-cut.js'
 import { bare, compiledPackage } from '../../support/process/program.js'
@@ -17,20 +19,6 @@ const soon = (ms = 10_000) => performance.now() + ms
 const FICUS = { id: 1n, name: 'Ficus' }
 
 t.test('the SQLite store fulfills the PlantStore contract', { jobs: 2 }, async t => storeContract(t, sqlitePlace))
-
-t.test('stores that write to one file concurrently take turns', async t => {
-  const place = await sqlitePlace(t)
-  const stores = [place.store(), place.store()]
-  for (const store of stores) await store.open?.()
-  const outcomes: CreateOutcome[][] = [[], []]
-  let id = 0n
-  await Promise.all(stores.map(async (store, i) => {
-    while (id < 1_000n) outcomes[i]?.push(await store.create({ id: ++id, name: 'Ficus' }, performance.now() + 10_000))
-  }))
-  t.strictSame(new Set(outcomes.flat()), new Set(['stored']))
-  t.equal((await place.stored()).size, outcomes.flat().length)
-  for (const { length } of outcomes) t.ok(length > 50, `${length} of 1,000`)
-})
 
 /** The plants acknowledged before the log that contains them was synced. */
 function acknowledgedTooEarly (trace: readonly string[]): string[] {
@@ -218,27 +206,25 @@ t.test('a store that failed to open can be opened later; a closed one cannot', a
 })
 
 t.test('a process that exits during a write keeps its exit code and loses no acknowledged plant', async t => {
-  const store = pathToFileURL(join(compiledPackage, 'src/stores/sqlite/sqlite-plant-store.js')).href
-  const folder = t.testdir()
-  for (let turn = 0; turn < 2; turn++) {
-    const path = join(folder, `${turn}.db`)
-    const child = spawn('env', bare({}, [process.execPath, '--input-type=module', '-e', `
-      const { sqlitePlantStore } = await import(${JSON.stringify(store)})
-      const store = sqlitePlantStore({ path: ${JSON.stringify(path)} })
-      await store.open()
-      let id = 0n
-      let stored = 0
-      const client = async () => { for (;;) { await store.create({ id: ++id, name: 'x' }, performance.now() + 10_000); stored++ } }
-      await store.create({ id: 0n, name: 'x' }, performance.now() + 10_000)
-      for (let i = 0; i < 500; i++) client()
-      while (stored === 0) await new Promise(resolve => setTimeout(resolve, 5))
-      setTimeout(() => { process.stdout.write(String(stored)); process.exit(3) }, ${100 + 37 * turn})`]), { stdio: ['ignore', 'pipe', 'pipe'] })
-    let stdout = ''
-    let stderr = ''
-    child.stdout.on('data', text => { stdout += text })
-    child.stderr.on('data', text => { stderr += text })
-    const [code, signal] = await once(child, 'close')
-    t.strictSame([code, signal, stderr], [3, null, ''])
-    t.ok(Number(stdout) > 0 && plantsInFile(path).size >= Number(stdout), `${stdout} acknowledged`)
-  }
+  const path = join(t.testdir(), 'plants.db')
+  const { status, stdout, stderr } = spawnSync('env', bare({}, [process.execPath, '--input-type=module', '-e', `
+    const { sqlitePlantStore } = await import(${JSON.stringify(pathToFileURL(join(compiledPackage, 'src/index.js')))})
+    const store = sqlitePlantStore({ path: ${JSON.stringify(path)} })
+    let [id, stored] = [0n, 0]
+    const client = async () => { for (;;) { await store.create({ id: ++id, name: 'x' }, performance.now() + 10_000); stored++ } }
+    for (let i = 0; i < 500; i++) client()
+    while (stored === 0) await new Promise(resolve => setTimeout(resolve, 5))
+    setTimeout(() => { process.stdout.write(String(stored)); process.exit(3) }, 100)`]), { encoding: 'utf8' })
+  t.strictSame([status, stderr], [3, ''])
+  t.ok(Number(stdout) > 0 && plantsInFile(path).size >= Number(stdout), `${stdout} acknowledged`)
+})
+
+t.test('a thread whose code cannot be loaded, as in a bundle, makes the store unusable at once', async t => {
+  const message = /^SQLite: the code of the database thread cannot be loaded \(.*\): if the app is bundled, mark plant-store as external$/
+  const bundle = t.testdir({ node_modules: t.fixture('symlink', resolve('node_modules')), 'package.json': '{"type":"module"}' })
+  cpSync(join(compiledPackage, 'src'), join(bundle, 'src'), { recursive: true, filter: path => !path.endsWith('sqlite-worker.js') })
+  const { sqlitePlantStore } = await import(pathToFileURL(join(bundle, 'src/index.js')).href)
+  await t.rejects(sqlitePlantStore({ path: join(bundle, 'plants.db') }).open(), { name: StoreUnusable.name, message })
+  const inCommonJs = new SqliteClient('plants.db', systemClock, () => { throw new TypeError('Invalid URL') })
+  await t.rejects(inCommonJs.open(), { name: StoreUnusable.name, message })
 })

@@ -7,7 +7,6 @@ export interface Plant { id: number, name: string }
 /** The outcome of a request: its status, or 0 and why there was no response. */
 export interface Outcome { status: number, fault?: 'refused' | 'cut' | 'hanging' }
 
-/** A plant and the outcome of its request. */
 export interface Sent extends Plant, Outcome {
   /** Milliseconds from the request to its outcome. */
   took: number
@@ -15,7 +14,6 @@ export interface Sent extends Plant, Outcome {
 
 export interface Load {
   connections?: number
-  /** How long the clients run, in milliseconds. */
   ms?: number
   signal?: AbortSignal
   /** Whether each client stops when its connection is refused or cut off. */
@@ -30,13 +28,11 @@ export class PlantClients {
   readonly #send: (plant: Plant) => Promise<Outcome>
   #lastId: number
 
-  /** @param send creates one plant, for example `overHttp` or `byInject` */
   constructor (send: (plant: Plant) => Promise<Outcome>, firstId = 1) {
     this.#send = send
     this.#lastId = firstId - 1
   }
 
-  /** Sends one plant, a new one by default. */
   async create (id = ++this.#lastId, name = `plant ${id}`): Promise<Sent> {
     const began = performance.now()
     const sent = { id, name, ...await this.#send({ id, name }), took: performance.now() - began }
@@ -44,7 +40,6 @@ export class PlantClients {
     return sent
   }
 
-  /** Keeps a number of connections busy. */
   async load ({ connections = 16, ms = Infinity, signal, untilCut = false, name }: Load): Promise<void> {
     const end = performance.now() + ms
     await Promise.all(Array.from({ length: connections }, async () => {
@@ -71,7 +66,6 @@ export class PlantClients {
     return this.sent.filter(({ status }) => status === 200)
   }
 
-  /** The number of requests by status or fault. */
   get counts (): Record<string, number> {
     const counts: Record<string, number> = {}
     for (const { status, fault } of this.sent) counts[fault ?? status] = (counts[fault ?? status] ?? 0) + 1
@@ -114,7 +108,6 @@ export function overHttp (
   })
 }
 
-/** Creates plants in this process, without a socket. */
 export function byInject ({ create }: Service): (plant: Plant) => Promise<Outcome> {
   return async plant => ({ status: (await create(plant)).statusCode })
 }

@@ -7,7 +7,6 @@ import type { Test } from 'tap'
 
 export interface RawAnswer {
   status: number
-  /** By lower-case name. */
   headers: Record<string, string>
   body: string
 }
@@ -37,7 +36,6 @@ export class RawConnection {
     this.socket.on('close', () => this.#notice())
   }
 
-  /** Connects; the connection is destroyed after the test. */
   static async open (t: Test, port: number): Promise<RawConnection> {
     const connection = new RawConnection(port)
     t.teardown(() => { connection.socket.destroy() })
@@ -51,7 +49,6 @@ export class RawConnection {
     return this
   }
 
-  /** Waits for the next response, and returns it. */
   async answer (): Promise<RawAnswer> {
     for (;;) {
       const answer = this.answers.shift()
@@ -86,9 +83,7 @@ export class RawConnection {
 
 export interface Exchange {
   answers: RawAnswer[]
-  /** Whether the server closed the connection. */
   closed: boolean
-  /** Milliseconds until the last byte arrived or the connection closed. */
   took: number
 }
 
@@ -118,7 +113,6 @@ export async function exchange (
   return { answers, closed, took: connection.lastEventAt - began }
 }
 
-/** Makes an app listen on a free port, and returns the port. */
 export async function listen (app: FastifyInstance): Promise<number> {
   await app.listen({ host: '127.0.0.1', port: 0 })
   return (app.server.address() as AddressInfo).port

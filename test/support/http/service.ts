@@ -19,9 +19,7 @@ export const HEAD = ['POST /plants HTTP/1.1', 'Host: localhost', AUTHORIZATION, 
 export interface Service {
   app: FastifyInstance
   health: Health
-  /** The lines of the log. */
   log: string[]
-  /** The counts of pending requests and bytes. */
   queue: QueueMessage
   /** Sends `POST /plants` with an accepted token; `headers` override. A string or bytes are sent unchanged. */
   create: (body?: unknown, headers?: Record<string, string | undefined>) => Promise<LightMyRequestResponse>

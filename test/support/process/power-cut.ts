@@ -22,8 +22,8 @@ export async function runPowered (t: Test, env: Record<string, string>, ms: numb
     PORT: '0', ACCESS_TOKENS: token, DATA_DIR: data, LD_PRELOAD: library, POWER_FOLDER: data, POWER_TRACE: trace, ...env
   })
   t.teardown(() => program.end('SIGKILL'))
-  const address = await program.ready().catch(() => undefined)
   // The power may be cut before the service is ready.
+  const address = await program.ready().catch(error => { if (env.POWER_CUT_AT === undefined) throw error })
   const clients = new PlantClients(overHttp(address ?? 'http://127.0.0.1:1', token))
   if (address !== undefined) await clients.load({ ms, untilCut: true, name: id => `proof-${id}` })
   await program.end('SIGKILL')

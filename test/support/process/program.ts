@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
-/** The path of a file of the project: tests run in its root. */
 export const projectFile = (path: string): string => resolve(path)
 
 /** The program compiled with the tests by `npm run compile`. */
@@ -38,7 +37,6 @@ export interface ExitResult {
 }
 
 interface ProgramOptions {
-  /** Arguments of Node. */
   preload?: string[]
   /** Whether to give it a standard input to which the test can write. */
   input?: boolean
@@ -68,7 +66,6 @@ export class Program {
     return this.child.pid as number
   }
 
-  /** The lines of the log so far. */
   get log (): Record<string, unknown>[] {
     return this.stdout.split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line))
   }
@@ -123,7 +120,6 @@ export async function startService (
   return Object.assign(service, { folder, address: await service.ready() })
 }
 
-/** Runs the program until it exits. */
 export async function run (
   args: readonly string[], env: NodeJS.ProcessEnv, options: ProgramOptions = {}
 ): Promise<ExitResult> {

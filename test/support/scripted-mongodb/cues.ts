@@ -2,7 +2,6 @@ import type { Document } from 'bson'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Request } from './wire.js'
 
-/** The fields of the answer to a failed command. */
 export interface Failure {
   readonly code: number | undefined
   readonly codeName?: string
@@ -10,30 +9,24 @@ export interface Failure {
   readonly labels?: readonly string[]
 }
 
-/** The answer to a command that fails as a whole. */
 export function failed ({ code, codeName, message = `error ${code}`, labels }: Failure): Document {
   return { ok: 0, errmsg: message, code, codeName, errorLabels: labels }
 }
 
 /** What a cue changes in the execution of a command. */
 export interface Overrides {
-  /** If false, the primary stores it but does not replicate it; a majority write fails immediately. */
+  /** If false, only the primary has it until a later write. */
   readonly replicated?: boolean
-  /** The failure of the document at this index, if any; `stored` if it is stored nevertheless. */
-  readonly fault?: (index: number) => Failure & { readonly stored: boolean } | undefined
+  /** The failure of the document at this index, if any. */
+  readonly fault?: (index: number) => Failure | undefined
 }
 
 /** What happens when a primary steps down. */
 export interface StepDownOptions {
-  /** Milliseconds without a primary. */
   readonly electAfter?: number
-  /** The next primary does not have the writes that were not majority-committed. */
-  readonly rollBack?: boolean
-  /** The old primary also closes its connections. */
   readonly closeConnections?: boolean
 }
 
-/** The answer to send, or none. */
 export type Answer = Document | undefined | void
 
 /**
@@ -42,7 +35,6 @@ export type Answer = Document | undefined | void
  */
 export type Cue = (context: {
   readonly request: Request
-  /** Closes the connection. */
   readonly close: () => void
   readonly stepDown: (options: StepDownOptions) => Promise<void>
 }, execute: (overrides?: Overrides) => Promise<Answer>) => Answer | Promise<Answer>
@@ -60,10 +52,9 @@ export const closeAfterStoring = (): Cue => async ({ close }, execute) => {
   close()
 }
 
-/** Delays the execution, or another cue. */
-export const delay = (ms: number, cue?: Cue): Cue => async (context, execute) => {
+export const delay = (ms: number): Cue => async (_context, execute) => {
   await sleep(ms, undefined, { ref: false })
-  return await (cue === undefined ? execute() : cue(context, execute))
+  return execute()
 }
 
 /** Stored immediately, answered later. */
@@ -73,25 +64,14 @@ export const delayReply = (ms: number): Cue => async (_context, execute) => {
   return usual
 }
 
-/** The whole command fails with this code and these labels; nothing is stored or, if `stored`, everything. */
-export function answer (
-  { stored, replicated = true, ...failure }: Failure & { stored?: boolean, replicated?: boolean }
-): Cue {
-  return async (_context, execute) => {
-    if (stored) await execute({ replicated })
-    return failed(failure)
-  }
-}
+/** The whole command fails with this code and these labels. */
+export const answer = (failure: Failure): Cue => () => failed(failure)
 
-/** The documents at these indexes fail with this code; `stored` if they are stored nevertheless. */
-export function writeErrors ({ at, stored = false, ...failure }: Failure & { at: number[], stored?: boolean }): Cue {
-  return (_context, execute) => execute({ fault: index => at.includes(index) ? { ...failure, stored } : undefined })
-}
+/** The documents at these indexes fail with this code. */
+export const writeErrors = ({ at, ...failure }: Failure & { at: number[] }): Cue =>
+  (_context, execute) => execute({ fault: index => at.includes(index) ? failure : undefined })
 
-/**
- * Answered with a write concern error, although the majority stored it or, by default, only the primary, until a
- * rollback or a later majority write.
- */
+/** Answered with a write concern error, although the majority stored it or, by default, only the primary. */
 export function writeConcernError ({ code, message = 'scripted', majority }: Failure & { majority?: boolean }): Cue {
   return async (_context, execute) => {
     const usual = await execute({ replicated: majority === true })
@@ -99,14 +79,8 @@ export function writeConcernError ({ code, message = 'scripted', majority }: Fai
   }
 }
 
-/**
- * The primary steps down while it executes the command: nothing is stored or, if `stored`, only on the primary. The
- * client gets error 11602 or, with `closeConnections`, a closed connection.
- */
-export function stepDown ({ stored, ...options }: StepDownOptions & { stored?: boolean } = {}): Cue {
-  return async (context, execute) => {
-    if (stored) await execute({ replicated: false })
-    context.stepDown(options)
-    return failed({ code: 11602, message: 'operation was interrupted' })
-  }
+/** The primary steps down before it executes the command. */
+export const stepDown = (options: StepDownOptions = {}): Cue => context => {
+  context.stepDown(options)
+  return failed({ code: 11602, message: 'operation was interrupted' })
 }

@@ -21,18 +21,10 @@ interface Stored {
 
 type Collection = Map<IdKey, Stored>
 
-/**
- * The documents, how far they are replicated, and the commands on them. As in an oplog, the committed writes are a
- * prefix of all writes: a commit includes every write before it, and a rollback undoes every write that is not
- * committed.
- */
+/** The documents, and the commands on them. A write that is replicated includes every write before it. */
 export class Documents {
   readonly #collections = new Map<string, Collection>()
-  #uncommitted: { collection: Collection, stored: Stored }[] = []
-  /** While replication is paused, majority writes wait. */
-  isPaused = false
-  /** The majority writes that are not replicated yet. */
-  #waiting: ((replicated: boolean) => void)[] = []
+  #uncommitted: Stored[] = []
   /** The result sets that are not read to the end, with the last document that was. */
   readonly #cursors = new Map<number, { find: Request, last: IdKey }>()
   #lastCursor = 0
@@ -44,26 +36,10 @@ export class Documents {
       .map(({ key, document: { _id, ...plant } }) => [key as bigint, plant as StoredPlant]))
   }
 
-  /** Commits everything written so far, unless replication is paused. */
-  replicate (): void {
-    if (this.isPaused) return
-    for (const { stored } of this.#uncommitted) stored.committed = true
-    this.#uncommitted = []
-    this.#settle(true)
-  }
-
-  /** The primary steps down: the outcome of every waiting majority write is unknown. */
-  interrupt ({ rollBack = false } = {}): void {
-    this.#settle(false)
-    if (!rollBack) return
-    for (const { collection, stored } of this.#uncommitted) collection.delete(stored.key)
-    this.#uncommitted = []
-  }
-
   /** Executes a command, and returns the answer; throws if it misses a feature. */
-  async execute (request: Request, overrides: Overrides): Promise<Document> {
+  execute (request: Request, overrides: Overrides): Document {
     const { command, body } = request
-    if (command === 'insert') return await this.#insert(request, overrides)
+    if (command === 'insert') return this.#insert(request, overrides)
     // The store updates nothing: it tests whether it may write.
     if (command === 'update') return { n: 0, nModified: 0, ok: 1 }
     if (command === 'find' || command === 'getMore') return this.#batch(request)
@@ -74,21 +50,18 @@ export class Documents {
     return failed({ code: 59, message: `not supported: ${command}` })
   }
 
-  async #insert ({ body, database, documents }: Request, { fault, replicated = true }: Overrides): Promise<Document> {
+  #insert ({ body, database, documents }: Request, { fault, replicated = true }: Overrides): Document {
     const namespace = `${database}.${body['insert']}`
     const writeErrors: Document[] = []
     let n = 0
     for (const [index, document] of documents.entries()) {
       const failure = fault?.(index)
-      const isNew = failure?.stored !== false && this.#store(namespace, document)
-      if (isNew && failure === undefined) n++
+      if (failure === undefined && this.#store(namespace, document)) n++
       else writeErrors.push({ index, ...(failure === undefined ? duplicate(namespace, document) : scripted(failure)) })
       if (writeErrors.length > 0 && body['ordered'] !== false) break
     }
-    if (replicated) this.replicate()
-    const forMajority = (body['writeConcern']?.w ?? 'majority') === 'majority'
-    const writeConcernError = forMajority ? await this.#majority(replicated) : undefined
-    return { n, ...(writeErrors.length > 0 && { writeErrors }), writeConcernError, ok: 1 }
+    if (replicated) for (const stored of this.#uncommitted.splice(0)) stored.committed = true
+    return { n, ...(writeErrors.length > 0 && { writeErrors }), ok: 1 }
   }
 
   /** Stores a document on the primary only; returns false if its id is taken. */
@@ -98,20 +71,8 @@ export class Documents {
     if (collection.has(key)) return false
     const stored: Stored = { key, document, committed: false }
     collection.set(key, stored)
-    this.#uncommitted.push({ collection, stored })
+    this.#uncommitted.push(stored)
     return true
-  }
-
-  /** Waits until the majority has all writes; returns the write concern error if that fails. */
-  async #majority (replicated: boolean): Promise<Document | undefined> {
-    if (!replicated) return { code: 64, errmsg: 'waiting for replication timed out', errInfo: { wtimeout: true } }
-    const isReplicated = !this.isPaused || await new Promise<boolean>(resolve => { this.#waiting.push(resolve) })
-    return isReplicated ? undefined : { code: 189, errmsg: 'Primary stepped down while waiting for replication' }
-  }
-
-  #settle (replicated: boolean): void {
-    for (const resolve of this.#waiting) resolve(replicated)
-    this.#waiting = []
   }
 
   /** As on a real server, a result set includes documents that are inserted ahead of the last batch. */

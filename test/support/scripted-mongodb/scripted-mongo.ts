@@ -9,23 +9,13 @@ import { failed, type Answer, type Cue, type Overrides, type StepDownOptions } f
 import { Documents } from './documents.js'
 import { readRequests, writeAnswer, type Request } from './wire.js'
 
-/** The kind of deployment that a client sees. */
-export type Kind = 'standalone' | 'replica set' | 'mongos'
+type Kind = 'standalone' | 'replica set'
 
-/** A stored plant, without its id. */
 export type StoredPlant = Omit<NewPlant, 'id'>
 
 /**
- * A MongoDB for tests: real drivers connect to it, and on cue it fails as a real one does. Without a cue it is
- * reliable: no failover removes what it acknowledged with `w: 'majority'`. As a replica set it has one member, which
- * loses the primary role at a step-down, and regains it.
- *
- * ```ts
- * const mongo = await ScriptedMongo.start(t, { as: 'replica set' })
- * mongo.on('insert', closeAfterStoring()).on('insert', answer({ code: 91 }), { times: 3 })
- * await mongo.stepDown({ electAfter: 500, rollBack: true })
- * mongo.majority().has(42n)
- * ```
+ * A MongoDB for tests: real drivers connect to it, and on cue it fails as a real one does. As a replica set it has one
+ * member, which loses the primary role at a step-down, and regains it.
  */
 export class ScriptedMongo {
   readonly #documents = new Documents()
@@ -69,7 +59,6 @@ export class ScriptedMongo {
     return this
   }
 
-  /** Removes the cues that have not been played. */
   clearCues (): void {
     this.#cues.clear()
   }
@@ -79,33 +68,16 @@ export class ScriptedMongo {
     return this.#documents.plants()
   }
 
-  /** The plants that the majority has, which no failover can remove. */
+  /** The plants that the majority has. */
   majority (): Map<bigint, StoredPlant> {
     return this.#documents.plants({ committed: true })
   }
 
   /** The primary steps down; resolves when there is one again. */
-  async stepDown ({ electAfter = 0, rollBack = false, closeConnections = false }: StepDownOptions = {}): Promise<void> {
-    this.#election ??= this.#electLater(electAfter, rollBack)
+  async stepDown ({ electAfter = 0, closeConnections = false }: StepDownOptions = {}): Promise<void> {
+    this.#election ??= this.#electLater(electAfter)
     if (closeConnections) this.disconnect()
     await this.#election
-  }
-
-  /** Another term begins immediately; with `rollBack`, without the writes that are not majority-committed. */
-  elect ({ rollBack = false } = {}): void {
-    this.#documents.interrupt({ rollBack })
-    this.#documents.replicate()
-    this.#announce({ isPrimary: true })
-  }
-
-  /** Replication stops until `resumeReplication`: a majority write waits. */
-  pauseReplication (): void {
-    this.#documents.isPaused = true
-  }
-
-  resumeReplication (): void {
-    this.#documents.isPaused = false
-    this.#documents.replicate()
   }
 
   /** The server reads, but does not execute or answer anything, including heartbeats, like a suspended process. */
@@ -120,7 +92,6 @@ export class ScriptedMongo {
     if (!forget) for (const resolve of held ?? []) resolve()
   }
 
-  /** Closes every connection; new ones are accepted. */
   disconnect (): void {
     for (const socket of this.#sockets) socket.destroy()
   }
@@ -153,15 +124,13 @@ export class ScriptedMongo {
     return { processId: this.#process, counter: Long.fromNumber(this.#roleChanges) }
   }
 
-  async #electLater (ms: number, rollBack: boolean): Promise<void> {
+  async #electLater (ms: number): Promise<void> {
     this.#announce({ isPrimary: false })
-    this.#documents.interrupt()
     await sleep(ms, undefined, { ref: false })
     this.#election = undefined
-    if (!this.#isPrimary) this.elect({ rollBack })
+    this.#announce({ isPrimary: true })
   }
 
-  /** Answers the monitors of all clients. */
   #announce ({ isPrimary }: { isPrimary: boolean }): void {
     this.#isPrimary = isPrimary
     this.#roleChanges++
@@ -183,7 +152,6 @@ export class ScriptedMongo {
     if (answer) await this.#send(socket, answer, request)
   }
 
-  /** Executes a request as its cue says, if there is one, or as usual. */
   async #play (request: Request, socket: Socket): Promise<Answer> {
     const process = this.#process
     const execute = async (overrides = {}) => {
@@ -203,7 +171,11 @@ export class ScriptedMongo {
     if (command === 'hello') return this.#hello()
     if (['ping', 'endSessions', 'killCursors'].includes(command)) return { ok: 1 }
     if (!this.#isPrimary) return failed({ code: command === 'insert' ? 10107 : 13435, message: 'not primary' })
-    return await this.#documents.execute(request, overrides).catch(({ message }) => failed({ code: 2, message }))
+    try {
+      return this.#documents.execute(request, overrides)
+    } catch (error) {
+      return failed({ code: 2, message: (error as Error).message })
+    }
   }
 
   /** Describes this server to a driver, with the field of `hello` and that of the older `isMaster`. */
@@ -213,7 +185,6 @@ export class ScriptedMongo {
       helloOk: true,
       isWritablePrimary: this.#isPrimary,
       ismaster: this.#isPrimary,
-      ...(this.kind === 'mongos' && { msg: 'isdbgrid' }),
       ...(this.kind === 'replica set' && { setName: 'rs0', hosts: [me], me, secondary: !this.#isPrimary }),
       maxBsonObjectSize: 16_777_216,
       maxMessageSizeBytes: 48_000_000,
@@ -248,7 +219,6 @@ export class ScriptedMongo {
     return id
   }
 
-  /** Resolves once the server does not hang. */
   async #resumed (): Promise<void> {
     while (this.#held !== undefined) await new Promise<void>(resolve => { this.#held?.push(resolve) })
   }

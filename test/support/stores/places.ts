@@ -39,7 +39,8 @@ export async function mongoPlace (t: Test): Promise<Place & { url: string }> {
   })
   return {
     url,
-    store: () => closedAfter(t, mongoPlantStore({ url })),
+    // On a slow machine a batch may take longer than the driver would wait by default, which is half of this.
+    store: () => closedAfter(t, mongoPlantStore({ url, storeTimeout: 60_000 })),
     async stored () {
       const documents = await client.db().collection('plants').find({}, { useBigInt64: true }).toArray()
       return new Map(documents.map(({ _id, ...plant }) => [BigInt(String(_id)), plant]))

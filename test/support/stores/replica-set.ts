@@ -117,7 +117,6 @@ export class ReplicaSet {
     await client.db('admin').command({ replSetStepDown: 5, force: true }).catch(() => {})
   }
 
-  /** Kills the process of the primary. */
   async killPrimary (): Promise<void> {
     await kill((await this.primary()).process)
   }

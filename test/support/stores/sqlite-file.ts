@@ -7,7 +7,6 @@ import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.
 
 export const { DatabaseSync } = await sqliteBinding()
 
-/** A store that is closed after the test. */
 export function storeAt (t: Test, path: string): Required<PlantStore> {
   const store = sqlitePlantStore({ path }) as Required<PlantStore>
   t.teardown(() => store.close())
@@ -21,7 +20,6 @@ export function openSqlite (path: string): DatabaseSyncInstance {
   return database
 }
 
-/** Runs SQL as another program. */
 export function execute (path: string, sql: string): void {
   const database = openSqlite(path)
   database.exec(sql)

@@ -1,20 +1,16 @@
 import { MongoBulkWriteError, MongoClient, MongoServerError } from 'mongodb'
-import type { Write } from './group-commit.js'
-import type { PeerStore, Plant } from './peer-store.js'
-
-interface PlantDocument { _id: number, name: string, tag?: string }
+import type { Insert, InsertMany, Plant } from './peer-store.js'
 
 const DUPLICATE_KEY = 11000
 
 /** Inserts as durable as the service's own writes. */
-export async function insertIntoMongo (url: string): Promise<{ insertOne: PeerStore['insert'], insertMany: Write }> {
-  const client = await new MongoClient(url).connect()
+export async function insertIntoMongo (url: string): Promise<{ insert: Insert, insertMany: InsertMany }> {
+  const client = await new MongoClient(url, { ignoreUndefined: true }).connect()
   const options = { writeConcern: { w: 'majority', journal: true } } as const
-  const plants = client.db().collection<PlantDocument>('plants', options)
-  const documentOf = ({ id, name, tag }: Plant): PlantDocument =>
-    ({ _id: id, name, ...(tag === undefined ? {} : { tag }) })
+  const plants = client.db().collection<Omit<Plant, 'id'> & { _id: number }>('plants', options)
+  const documentOf = ({ id, name, tag }: Plant) => ({ _id: id, name, tag })
   return {
-    async insertOne (plant) {
+    async insert (plant) {
       try {
         await plants.insertOne(documentOf(plant))
         return true

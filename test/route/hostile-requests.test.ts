@@ -1,0 +1,398 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { NewPlant, PlantStore } from '../../src/plant-store.js'
+import { exchange, RawConnection, type RawAnswer } from '../support/http/raw-connection.js'
+import { AUTHORIZATION, HEAD, JSON_TYPE, serve, TOKEN } from '../support/http/service.js'
+
+/** A marker in every body, so that a log that contains a body is detected. */
+const MARK = 'a-name-that-no-log-may-contain'
+const PLANT = JSON.stringify({ id: 1, name: MARK })
+
+interface Parts {
+  line?: string
+  host?: string[]
+  authorization?: string[]
+  type?: string[]
+  length?: string[]
+  more?: string[]
+  body?: string
+}
+
+/** A valid `POST /plants`, apart from the given parts; a header can be given any number of times. */
+function post ({
+  line = 'POST /plants HTTP/1.1', host = ['Host: plants.example'], authorization = [AUTHORIZATION],
+  type = [JSON_TYPE], body = PLANT, length = [`Content-Length: ${Buffer.byteLength(body)}`], more = []
+}: Parts = {}): string {
+  return [line, ...host, ...authorization, ...type, ...length, ...more, '', body].join('\r\n')
+}
+
+const LENGTH = `Content-Length: ${PLANT.length}`
+const CHUNKED = 'Transfer-Encoding: chunked'
+const SIZE = PLANT.length.toString(16)
+const inChunks = (body: string, ...more: string[]) => post({ length: [CHUNKED], body, more })
+const IN_CHUNKS = `${SIZE}\r\n${PLANT}\r\n0\r\n\r\n`
+const to = (target: string, parts: Parts = {}) => post({ line: `POST ${target} HTTP/1.1`, ...parts })
+const named = (name: string, texts: readonly string[], make: (text: string) => string) =>
+  Object.fromEntries(texts.map(text => [`${name} ${JSON.stringify(text)}`, make(text)]))
+const brackets = '['.repeat(100_000) + ']'.repeat(100_000)
+
+type Sent = string | Buffer | readonly string[]
+
+/** Each gets 400, 40000, and its connection is closed. */
+const malformed: Record<string, Sent> = {
+  // Request smuggling, where a proxy sees one request and the service two.
+  'Content-Length twice, different': post({ length: [LENGTH, 'Content-Length: 1'] }),
+  'Content-Length twice, the same': post({ length: [LENGTH, LENGTH] }),
+  'Content-Length and Transfer-Encoding': post({ more: [CHUNKED], body: IN_CHUNKS }),
+  'both, with a request after the last chunk': post({ length: [CHUNKED, 'Content-Length: 4'], body: `0\r\n\r\n${post()}` }),
+  ...named('beside a Content-Length', [
+    'Transfer-Encoding: identity', 'Transfer-Encoding: gzip, identity', 'Transfer-Encoding: chunked, identity',
+    'Transfer-Encoding: chunked, chunked', 'Transfer-Encoding: xchunked', 'Transfer-Encoding : chunked',
+    'Transfer-Encoding: \x0bchunked', 'X: y\r\n Transfer-Encoding: chunked'
+  ], header => post({ more: [header], body: IN_CHUNKS })),
+  ...named('Content-Length', ['-1', '+5', '0x10', '1e2', '5 5', '5,5', '99999999999999999999', 'a'],
+    length => post({ length: [`Content-Length: ${length}`] })),
+  'a chunk size with the prefix 0x': inChunks(`0x${IN_CHUNKS}`),
+  'a chunk size of letters': inChunks('zz\r\n'),
+  'a chunk size of 2^64': inChunks(`ffffffffffffffff1\r\n${PLANT}\r\n0\r\n\r\n`),
+  'a chunk that is longer than its size': inChunks(`5\r\n${PLANT}\r\n0\r\n\r\n`),
+  'chunks with LF only': inChunks(IN_CHUNKS.replaceAll('\r', '')),
+  'LF only': post().replaceAll('\r\n', '\n'),
+  'LF only, in one header': post({ more: ['X: y\nTransfer-Encoding: chunked'] }),
+  'CR only, in a header': post({ more: ['X: y\rZ: a'] }),
+  'NUL in a header': post({ more: ['X: y\0'] }),
+  // Node's parser accepts these before its version 9, as in Node 20.19.0.
+  ...(Number.parseInt(process.versions['llhttp'] ?? '') >= 9 && {
+    'a space before the colon': post({ authorization: [`Authorization : Bearer ${TOKEN}`] }),
+    'a header without a name': post({ more: [': x'] }),
+    'a non-ASCII byte in the target': Buffer.from(to('/plants\xff'), 'latin1')
+  }),
+  'a header without a colon': post({ more: ['broken'] }),
+  'a folded header': post({ authorization: ['Authorization: Bearer', ` ${TOKEN}`] }),
+  'not HTTP': 'hello\r\n\r\n',
+  'a TLS handshake': Buffer.from('160301020001000100', 'hex'),
+  'HTTP/2 with prior knowledge': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  'an unknown method': post({ line: 'PLANT /plants HTTP/1.1' }),
+  'a method in lower case': post({ line: 'post /plants HTTP/1.1' }),
+  'a method followed by a tab': post({ line: 'POST\t/plants HTTP/1.1' }),
+  'a target without a slash': to('plants'),
+  'a space in the target': to('/plants /x')
+}
+
+/** Each gets 200. */
+const valid: Record<string, Sent> = {
+  'a valid request': post(),
+  'a header of the length of Authorization, whose value is the name': post({ more: ['X-Thirteen-ab: authorization'] }),
+  'other repeated headers, with names of the same lengths': post({ more: ['X-ab: 1', 'X-ab: 1', 'X-Thirteen-ab: 1', 'X-Thirteen-ab: 1'] }),
+  '3,000 headers': post({ more: Array.from({ length: 3_000 }, () => 'a:b') }),
+  chunks: inChunks(IN_CHUNKS),
+  'chunks of one byte each': inChunks(`${[...PLANT].map(byte => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`),
+  'chunks with an extension and a trailer': inChunks(`${SIZE};a=b\r\n${PLANT}\r\n0\r\nAuthorization: Bearer x\r\n\r\n`),
+  'another Expect': post({ more: ['Expect: 200-ok'] }),
+  'empty lines before a request': `\r\n\r\n${post()}`,
+  'a request in pieces': post().match(/.{1,40}/gs) as string[],
+  ...named('POST', ['/plants?', '/plants?x=y', '/%70lants', '/plants?a=%00', '/plants?/../health/live'], to),
+  // RFC 9112, section 3.2.2.
+  'an absolute target': to('http://plants.example/plants'),
+  '50,000 keys': post({ body: `{${Array.from({ length: 50_000 }, (_, i) => `"k${i}":${i}`).join()},"id":1,"name":"${MARK}"}` }),
+  '100,000 brackets in an unknown field': post({ body: `{"id":1,"name":"${MARK}","x":${brackets}}` }),
+  '100,000 brackets before an id with a decimal point': post({ body: `{"x":${brackets},"name":"${MARK}","id":1.0}` }),
+  '100,000 nested objects with an id each': post({
+    body: `{"x":${'{"id":'.repeat(100_000)}1${'}'.repeat(100_000)},"name":"${MARK}","id":1.0}`
+  }),
+  'an id of a million decimals': post({ body: `{"id":1.${'0'.repeat(1_000_000)},"name":"${MARK}"}` }),
+  'a million spaces before the id': post({ body: `{"id":${' '.repeat(1_000_000)}1.0,"name":"${MARK}"}` }),
+  '100,000 backslashes in a key': post({ body: `{"${'\\\\'.repeat(100_000)}":1,"id":1.0,"name":"${MARK}"}` })
+}
+
+/** Each gets one response, with this error number. */
+const refused: Record<number, Record<string, Sent>> = {
+  40001: {
+    'an empty chunked body': inChunks('0\r\n\r\n'),
+    'neither Content-Length nor Transfer-Encoding': post({ length: [], body: '' })
+  },
+  40003: {
+    'operators of MongoDB': post({ body: '{"id":{"$gt":0},"name":{"$ne":null}}' }),
+    '100,000 brackets instead of an id': post({ body: `{"id":${brackets},"name":"${MARK}"}` }),
+    'an id of a million digits': post({ body: `{"id":1${'0'.repeat(1_000_000)},"name":"${MARK}"}` }),
+    'an id of a million nines': post({ body: `{"id":${'9'.repeat(1_000_000)}.0,"name":"${MARK}"}` }),
+    'an exponent of a million digits': post({ body: `{"id":1e${'9'.repeat(1_000_000)},"name":"${MARK}"}` })
+  },
+  40101: {
+    'Authorization twice, the valid one last': post({ authorization: ['Authorization: Basic YTpi', `AUTHORIZATION: Bearer ${TOKEN}`] }),
+    '3,000 headers, then a second Authorization': post({ more: [...Array.from({ length: 3_000 }, () => 'a:b'), AUTHORIZATION] }),
+    ...named('Authorization:', ['', ' ', 'Bearer', 'Bearer ', 'Bearer\t', TOKEN, `Bearer ${TOKEN}\u00a0`],
+      value => post({ authorization: [`Authorization: ${value}`] })),
+    'no Authorization': post({ authorization: [] }),
+    'no Authorization, and a body that never arrives': post({ authorization: [], length: ['Content-Length: 1000'], body: '' }),
+    'no Authorization, and an absolute target': to('http://plants.example/plants', { authorization: [] }),
+    'no Authorization, and a fragment': to('/plants#x', { authorization: [] }),
+    'no Authorization, and another spelling': to('/%70lants', { authorization: [] }),
+    'the token in the query': to(`/plants?access_token=${TOKEN}`, { authorization: [] }),
+    'the token in the body': post({ authorization: [], body: JSON.stringify({ id: 1, name: MARK, access_token: TOKEN }) }),
+    'the token in a cookie': post({ authorization: [`Cookie: access_token=${TOKEN}`] }),
+    'the token in Proxy-Authorization': post({ authorization: [`Proxy-Authorization: Bearer ${TOKEN}`] }),
+    'an underscore in the header name': post({ authorization: [`Authorization_: Bearer ${TOKEN}`] })
+  },
+  40102: {
+    'a token of 10 kB': post({ authorization: [`Authorization: Bearer ${'y'.repeat(10_000)}`] }),
+    'an unknown token, and a body that never arrives': post({ authorization: ['Authorization: Bearer an-unknown-token'], length: ['Content-Length: 1000'], body: '' })
+  },
+  // None of these is /plants.
+  40401: named('POST', [
+    '//plants', '/plants/', '/./plants', '/x/../plants', '/PLANTS', '/Plants', '/plants;x', '/plants%00', '/plants%2f',
+    '/%2fplants', '/%2Fplants', '/plants%20', '/plants.json', '/plants%', '/%zz', '/plants%ff', '/', '/..%2fplants',
+    '/health/../plants', '/health/ready%2f..%2f..%2fplants', '/plants\\', '/plants/1', '/plants%0d%0aX:%20y', '*'
+  ], to),
+  40501: { 'X-HTTP-Method-Override': post({ line: 'GET /plants HTTP/1.1', more: ['X-HTTP-Method-Override: POST'] }) },
+  41301: {
+    'a body over the limit, by its Content-Length': post({ length: ['Content-Length: 1048577'] }),
+    'a body over the limit, in chunks': inChunks(`${(1_048_577).toString(16)}\r\n${' '.repeat(1_048_577)}\r\n0\r\n\r\n`)
+  },
+  41501: {
+    'no Content-Type': post({ type: [] }),
+    'chunks without Content-Type': post({ type: [], length: [CHUNKED], body: IN_CHUNKS })
+  }
+}
+
+/** Connections with another number of responses, or which are closed after another one than 40000. */
+const others: Record<string, [sent: Sent, expected: number[], isClosed?: boolean]> = {
+  'headers of 20 kB': [post({ more: [`X: ${'y'.repeat(20_000)}`] }), [43101], true],
+  'a path of 20 kB': [to(`/plants?${'y'.repeat(20_000)}`), [43101], true],
+  '10,000 headers': [post({ more: Array.from({ length: 10_000 }, () => 'a:b') }), [43101], true],
+  'HTTP/1.0': [post({ line: 'POST /plants HTTP/1.0', host: [] }), [200], true],
+  'HTTP/1.0 with a body and no length': [post({ line: 'POST /plants HTTP/1.0', length: [] }), [40001], true],
+  CONNECT: ['CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n', [], true],
+  'twenty pipelined requests': [post().repeat(20), Array.from({ length: 20 }, () => 200)],
+  'pipelined, the second without credentials': [post() + post({ authorization: [] }), [200, 40101]],
+  'pipelined, the first without credentials': [post({ authorization: [] }) + post(), [40101, 200]],
+  'refused bodies, then a valid request': [['', '{', '{}', PLANT].map(body => post({ body })).join(''), [40001, 40002, 40003, 200]]
+}
+
+const refusedTypes = [
+  'text/plain', 'application/jsonx', 'application/json-patch+json', 'application/jso', 'application', 'application/',
+  '/json', 'json', '*/*', 'application/*', 'application/json, text/plain', 'application/json,application/json',
+  'text/plain, application/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=application/json',
+  'text/plain; application/json', 'application/json/json', 'application/ json', 'application /json',
+  '"application/json"', 'application/json\u00a0', 'x-application/json', ''
+]
+/** Spellings of application/json (RFC 9110, section 8.3.1). */
+const acceptedTypes = [
+  'application/json', 'Application/JSON', 'APPLICATION/JSON', 'application/json; charset=utf-8',
+  'application/json;charset=UTF-8', 'application/json ; charset=utf-8', 'application/json;charset="utf-8"',
+  ' application/json ', '\tapplication/json\t', 'application/json; a=b; c="d;e"'
+]
+/** Either response is allowed; CVE-2025-32442, CVE-2026-25223, CVE-2026-3419 and CVE-2026-33806 used these. */
+const doubtfulTypes = [
+  'application/json\ta', 'application/json\t;charset=utf-8', 'application/json garbage', 'application/json;',
+  'application/json ;', 'application/json;;', 'application/json; ', 'application/json;charset', 'application/json;=',
+  'application/json; charset = utf-8', 'application/json; text/plain', 'application/json;application/text',
+  'application/json\t', 'application/json \t ', 'application/json;\tcharset=utf-8', 'application/json;charset=utf-16',
+  'application/json;charset=iso-8859-1', 'application/json; charset="', '\t application/json',
+  'application/json;charset=utf-8, text/plain'
+]
+
+/** A store that records its plants, and can be made to wait. */
+class Recorder implements PlantStore {
+  readonly plants: NewPlant[] = []
+  wait: Promise<unknown> | undefined
+
+  async create (plant: NewPlant): Promise<'stored'> {
+    this.plants.push(plant)
+    await this.wait
+    return 'stored'
+  }
+}
+
+async function serveRecorder (t: Test): Promise<Awaited<ReturnType<typeof serve>> & { store: Recorder }> {
+  const store = new Recorder()
+  return { ...await serve(t, store, { ACCESS_LOG: true, STORE_TIMEOUT: 1_000, DOCS: true }), store }
+}
+
+/** Asserts what applies to every response, and returns its error number, or 200. */
+function checked (t: Test, { status, headers, body }: RawAnswer, name: string): number {
+  const { error = 200, message, ...plant } = JSON.parse(body)
+  const expected = { status: error === 200 ? 200 : Math.floor(error / 100), plant: error === 200 ? { name: MARK } : {} }
+  t.strictSame({ status, plant, type: headers['content-type'] }, { ...expected, type: 'application/json; charset=utf-8' }, name)
+  if (error !== 200) t.match(message, /^.{20,}$/, name)
+  if (status === 401) t.match(headers['www-authenticate'], /^Bearer realm=/, `${name}: the challenge`)
+  if (status === 405) t.equal(headers.allow, 'POST')
+  return error
+}
+
+t.test('every hostile request gets the expected responses, and only valid plants are stored', async t => {
+  const { port, store, log } = await serveRecorder(t)
+  async function answers (name: string, sent: Sent, expected: number[], isClosed = false): Promise<void> {
+    store.plants.length = 0
+    const { answers, closed, took } = await exchange(port, sent, { expected: isClosed ? Infinity : expected.length })
+    t.strictSame(answers.map(answer => checked(t, answer, name)), expected, name)
+    if (isClosed) {
+      t.ok(closed, `${name}: the connection is closed`)
+      if (answers.length > 0) t.not(answers.at(-1)?.headers.connection, 'keep-alive', `${name}: the last response says so`)
+    }
+    t.ok(took < 3_000, `${name}: in ${Math.round(took)} ms`)
+    const stored = expected.filter(status => status === 200).map(() => ({ id: 1n, name: MARK }))
+    t.strictSame(store.plants, stored, `${name}: the stored plants`)
+  }
+  for (const [name, sent] of Object.entries(malformed)) await answers(name, sent, [40000], true)
+  for (const [name, sent] of Object.entries(valid)) await answers(name, sent, [200])
+  for (const [error, requests] of Object.entries(refused)) {
+    for (const [name, sent] of Object.entries(requests)) await answers(name, sent, [Number(error)])
+  }
+  for (const [name, [sent, expected, isClosed]] of Object.entries(others)) await answers(name, sent, expected, isClosed)
+  t.notMatch(log.join(''), TOKEN, 'no log contains a token')
+  t.notMatch(log.join(''), MARK, 'nor a body')
+})
+
+t.test('the spelling of a content type decides whether a body is read, never whether it is validated', async t => {
+  const { port, store } = await serveRecorder(t)
+  const answerTo = async (type: string, body: object): Promise<number | undefined> => {
+    const { answers: [answer] } = await exchange(port, post({ type: [`Content-Type:${type}`], body: JSON.stringify(body) }))
+    return answer && checked(t, answer, type)
+  }
+  for (const type of [...acceptedTypes, ...refusedTypes, ...doubtfulTypes]) {
+    const good = await answerTo(type, { id: 1, name: MARK })
+    const bad = await answerTo(type, { id: '1', name: MARK })
+    const isRead = doubtfulTypes.includes(type) ? good === 200 : acceptedTypes.includes(type)
+    t.strictSame([good, bad], isRead ? [200, 40003] : [41501, 41501], JSON.stringify(type))
+  }
+  t.ok(store.plants.every(({ id, name }) => id === 1n && name === MARK), 'only valid plants are stored')
+})
+
+const requestLines = [
+  'GET /health/live', 'GET /health/ready', 'GET /openapi.json', 'GET /docs', 'GET /docs/static/index.css',
+  'GET /nowhere', 'GET /%zz', 'PUT /plants', 'POST /plants'
+]
+
+t.test('on every path, a repeated, invalid or missing Host header is 400, 40000', async t => {
+  const { port, store } = await serveRecorder(t)
+  const wrong = [
+    ['Host: a', 'Host: b'], ['Host: a', 'host: a'], ['Host: :80'], ['Host: a b'], ['Host: a/b'], ['Host: user@a'],
+    ['Host: a:b'], ['Host: http://a'], ['Host: [::1'], ['Host: ::1'], ['Host: a, b'], ['Host: a%'], ['Host: \xe9'],
+    ['Host: "a"'], ['Host: a', 'Content-Type: a/b', 'content-type: a/b'], []
+  ]
+  for (const line of requestLines) {
+    for (const headers of line === 'POST /plants' ? wrong : wrong.slice(-3)) {
+      const { answers } = await exchange(port, [`${line} HTTP/1.1`, ...headers, AUTHORIZATION, '', ''].join('\r\n'))
+      t.match(answers, [{ status: 400, headers: { connection: 'close' }, body: /^{"error":40000,/ }], `${line}, ${headers}`)
+    }
+  }
+  t.strictSame(store.plants, [])
+})
+
+t.test('a repeated header that must be unique is refused with a message that names it', async t => {
+  const { port, store } = await serveRecorder(t)
+  const repeated = [['authorization', 40101, AUTHORIZATION], ['host', 40000, 'host: elsewhere'], ['content-type', 40000, JSON_TYPE]] as const
+  for (const [name, error, header] of repeated) {
+    const { answers: [answer] } = await exchange(port, post({ more: [header] }))
+    t.equal(answer && checked(t, answer, name), error)
+    t.equal(JSON.parse(answer?.body ?? '').message, `There is more than one ${name} header: send one`)
+    if (error === 40101) t.match(answer?.headers['www-authenticate'], /^Bearer realm="plant-store", error="invalid_token", error_description=".+"$/)
+  }
+  t.strictSame(store.plants, [])
+})
+
+t.test('every valid Host is accepted', async t => {
+  const { port } = await serveRecorder(t)
+  for (const host of [
+    '', 'a', 'a.example', 'A.example.', 'a_b', 'a:80', 'a:', '127.0.0.1:3000', '[::1]', '[::1]:3000',
+    '[::ffff:127.0.0.1]', '[v1.a:b]', 'a%20b', 'xn--bcher-kva.example', '1', "!$&'()*+,;=-._~"
+  ]) t.match((await exchange(port, `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).answers, [{ status: 200 }], host)
+  for (const [host, status] of [['', 200], ['Host: a b\r\n', 400]] as const) {
+    t.match((await exchange(port, `GET /health/live HTTP/1.0\r\n${host}\r\n`)).answers, [{ status }], `HTTP/1.0: ${host}`)
+  }
+})
+
+t.test('an HTTP version other than 1.0 and 1.1, or none, is 400, 40000', async t => {
+  const { port, store } = await serveRecorder(t)
+  const versions = [' HTTP/0.9', ' HTTP/1.2', ' HTTP/2', ' HTTP/3.0', ' http/1.1', ' HTTP/11', ' ICE/1.1', '', ' HTTP/2.0']
+  for (const line of requestLines) {
+    for (const version of line === 'POST /plants' ? versions : versions.slice(-2)) {
+      const request = [`${line}${version}`, 'Host: a', AUTHORIZATION, '', ''].join('\r\n')
+      const { answers, closed } = await exchange(port, request, { expected: Infinity })
+      t.match(answers, [{ status: 400, body: /^{"error":40000,"message":".+"}$/ }], line + version)
+      t.ok(closed, 'the connection is closed')
+    }
+  }
+  t.strictSame(store.plants, [])
+})
+
+t.test('an Upgrade is ignored, and the connection goes on', async t => {
+  const { port, store } = await serveRecorder(t)
+  // As Java's client sends it.
+  const upgrade = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAEAAEAAAAIAAAAAAAMAAAAAAAQBAAAAAAUAAEAAAAYABgAA']
+  const connection = await RawConnection.open(t, port)
+  for (let turn = 0; turn < 3; turn++) {
+    t.match(await connection.write(post({ more: upgrade })).answer(), { status: 200, headers: { connection: 'keep-alive' } })
+  }
+  t.equal(store.plants.length, 3)
+  t.match(await connection.write(post({ authorization: [], more: upgrade })).answer(), { status: 401, headers: { connection: 'keep-alive' } })
+  for (const line of requestLines.slice(0, -1)) {
+    connection.write(`${line} HTTP/1.1`, 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket', '', '')
+    t.match(await connection.answer(), { headers: { connection: 'keep-alive' } }, line)
+  }
+})
+
+t.test('a client that disconnects while it sends a body, or while its request is pending, is no fault', async t => {
+  const { port, store, log } = await serveRecorder(t)
+  for (let client = 0; client < 30; client++) {
+    const { socket } = (await RawConnection.open(t, port)).write(post().slice(0, -10 - client % 3))
+    await sleep(2)
+    if (client % 2 === 0) socket.resetAndDestroy()
+    else socket.end()
+  }
+  await sleep(50)
+  t.strictSame(store.plants, [], 'no plant of an incomplete body is stored')
+  let settle = () => {}
+  store.wait = new Promise<void>(resolve => { settle = resolve })
+  for (let client = 0; client < 30; client++) {
+    const { socket } = (await RawConnection.open(t, port)).write(post())
+    while (store.plants.length <= client) await sleep(1)
+    socket.resetAndDestroy()
+  }
+  settle()
+  await sleep(50)
+  t.strictSame((await exchange(port, post())).answers.map(({ status }) => status), [200])
+  t.strictSame(log.map(line => JSON.parse(line)).filter(({ level }) => level >= 50), [], 'nothing is logged as an error')
+})
+
+t.test('invalid HTTP behind a response gets one; behind pending create requests it closes the connection after theirs', async t => {
+  const { port, store } = await serveRecorder(t)
+  const connection = await RawConnection.open(t, port)
+  t.equal(checked(t, await connection.write(post()).answer(), 'first'), 200)
+  t.equal(checked(t, await connection.write('hello\r\n\r\n').answer(), 'second'), 40000)
+  await connection.closed()
+  store.wait = sleep(200)
+  const { answers, closed } = await exchange(port, [post(), post(), 'hello\r\n\r\n'], { expected: Infinity })
+  t.ok(closed)
+  t.strictSame(answers.map(({ status }) => status), [200, 200], 'no response could be taken for that of a create request')
+})
+
+t.test('a slow client is cut off: its headers after 10 s, the whole request after 20 s', async t => {
+  const { app, port, queue, log } = await serveRecorder(t)
+  t.strictSame([app.server.headersTimeout, app.server.requestTimeout], [10_000, 20_000])
+  app.server.headersTimeout = 500
+  app.server.requestTimeout = 1_000
+  const head = [...HEAD, LENGTH].join('\r\n')
+  const slow: [name: string, bytes: string, trickle: string][] = [
+    ['headers that stop', head, ''],
+    ['headers that trickle', `${head}\r\n`, 'X: y\r\n'],
+    ['a request line that trickles', 'POST /', 'x'],
+    ['a body that stalls', post().slice(0, -3), ''],
+    ['a body that trickles', post({ length: ['Content-Length: 1000'] }), ' ']
+  ]
+  await Promise.all(slow.map(async ([name, bytes, trickle]) => {
+    const { socket, answers } = (await RawConnection.open(t, port)).write(bytes)
+    const drip = setInterval(() => { if (trickle !== '' && socket.writable) socket.write(trickle) }, 500)
+    const began = performance.now()
+    await Promise.race([once(socket, 'close'), sleep(14_000, undefined, { ref: false })])
+    clearInterval(drip)
+    const seconds = (performance.now() - began) / 1_000
+    t.ok(seconds < 13, `${name}: cut after ${seconds.toFixed(1)} s`)
+    t.match(answers, [{ status: 408, headers: { connection: 'close', 'x-request-id': /./ }, body: /"error":40801/ }], `${name}: with 408`)
+    const line = log.find(line => JSON.parse(line).reqId === answers[0]?.headers['x-request-id'])
+    t.match(JSON.parse(line ?? '{}'), { statusCode: 408, msg: 'request' })
+  }))
+  t.equal(queue.bytes, 0, 'their bytes are released')
+})

@@ -1,0 +1,276 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { systemClock } from '../../src/clock.js'
+import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../../src/plant-store.js'
+import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
+import type { CreateError, StoreWriter, WriteResult } from '../../src/stores/batching/store-writer.js'
+import { VirtualClock } from '../support/virtual-clock.js'
+
+// The simulation plays deadlines, retries, uncertain outcomes and shutdowns. Here is what its stores cannot see.
+
+/** How late a timer of the queue may be. */
+const TICK = 5
+
+type Results = readonly WriteResult[] | WriteResult
+
+interface WrittenBatch {
+  readonly ids: readonly number[]
+  readonly characters: number
+  readonly at: number
+  readonly deadline: number
+  readonly earliestDeadline: number
+  /** Completes the write, with a result for each plant or one for all. */
+  readonly answer: (results: Results) => void
+}
+
+/** A writer whose batches wait for the test to answer them; if `respond` is set, each gets its results immediately. */
+class FakeWriter implements StoreWriter {
+  readonly batches: WrittenBatch[] = []
+  respond: ((ids: readonly number[]) => Results) | undefined
+  /** What checks reject with. */
+  fault: Error | undefined
+  /** For each check, whether it was thorough. */
+  readonly checks: boolean[] = []
+
+  constructor (readonly clock: VirtualClock, readonly maxInFlight: number) {}
+
+  write (
+    plants: readonly NewPlant[], deadline: number, earliestDeadline: number
+  ): Promise<readonly WriteResult[] | CreateError> {
+    return new Promise(resolve => {
+      const ids = plants.map(({ id }) => Number(id))
+      const characters = plants.reduce((sum, { name, tag = '' }) => sum + name.length + tag.length, 0)
+      const answer: WrittenBatch['answer'] = results => resolve(typeof results === 'string' ? ids.map(() => results) : results)
+      this.batches.push({ ids, characters, at: this.clock.now(), deadline, earliestDeadline, answer })
+      if (this.respond !== undefined) answer(this.respond(ids))
+    })
+  }
+
+  async check (thoroughly: boolean): Promise<void> {
+    this.checks.push(thoroughly)
+    if (this.fault !== undefined) throw this.fault
+  }
+
+  async close (): Promise<void> {}
+}
+
+/** A store whose clock and writer are controlled by the test. */
+function batchedStore (maxInFlight = 1) {
+  const clock = new VirtualClock()
+  const writer = new FakeWriter(clock, maxInFlight)
+  const store = new BatchedPlantStore(writer, clock, () => 1)
+  const outcomes = new Map<number, string | Error>()
+
+  /** Creates plants, and resolves when nothing more is due now; `outcomes` has each outcome, or its error, by id. */
+  async function create (ids: readonly number[], timeoutMs = 5_000, name?: string): Promise<void> {
+    for (const id of ids) {
+      store.create({ id: BigInt(id), name: name ?? `plant ${id}` }, clock.now() + timeoutMs)
+        .catch((error: Error) => error)
+        .then(outcome => { outcomes.set(id, outcome) })
+    }
+    await clock.turns()
+  }
+
+  return { clock, writer, store, outcomes, create }
+}
+
+const notStored = (message = 'away', permanent = false) => new PlantNotStored(message, { permanent })
+const numbers = (count: number, first = 1) => Array.from({ length: count }, (_, index) => first + index)
+
+t.test('create requests from one turn of the event loop share a write, and each gets its own outcome', async t => {
+  const { clock, writer, outcomes, create } = batchedStore()
+  const now = clock.now()
+  create([1], 3_000)
+  create([2], 4_000)
+  await create([3], 2_000)
+  t.match(writer.batches, [{ ids: [1, 2, 3], at: now, deadline: now + 4_000, earliestDeadline: now + 2_000 }])
+  writer.batches[0]?.answer(['stored', 'same', 'taken'])
+  await clock.turns()
+  t.strictSame([...outcomes], [[1, 'stored'], [2, 'same'], [3, 'taken']])
+})
+
+t.test('a batch that hangs holds up later ones for a few milliseconds only, up to the number that may be in flight', async t => {
+  const { clock, writer, create } = batchedStore(4)
+  for (const id of numbers(5)) {
+    await create([id])
+    await clock.pass(TICK)
+  }
+  t.strictSame(writer.batches.map(({ ids }) => ids), [[1], [2], [3], [4]])
+})
+
+t.test('a batch fits in a command of MongoDB: it has at most 1,000 plants and 4,000,000 characters, or one plant', async t => {
+  const { writer, outcomes, create } = batchedStore()
+  writer.respond = () => 'stored'
+  await create(numbers(2_500))
+  await create(numbers(5, 3_000), 5_000, 'x'.repeat(1_500_000))
+  await create([4_000], 5_000, 'x'.repeat(5_000_000))
+  for (const { ids, characters } of writer.batches) {
+    t.ok(ids.length <= 1_000)
+    t.ok(characters <= 4_000_000 || ids.length === 1)
+  }
+  t.equal(outcomes.size, 2_506)
+  t.ok(writer.batches.length < 10)
+})
+
+t.test('a batch that fails as a whole is sent again as a whole, with what has come since, after a growing pause', async t => {
+  const { clock, writer, outcomes, create } = batchedStore(16)
+  writer.respond = () => notStored()
+  await create([1, 2])
+  await create([3])
+  await clock.pass(1_000)
+  t.strictSame(writer.batches.slice(0, 3).map(({ ids }) => ids), [[1, 2], [1, 2, 3], [1, 2, 3]])
+  const pauses = writer.batches.slice(1).map(({ at }, index) => at - (writer.batches[index]?.at ?? 0))
+  t.ok(pauses.every((pause, index) => index === 0 || pause >= (pauses[index - 1] ?? 0)), pauses.join())
+  t.ok((pauses.at(-1) ?? 0) >= 250)
+  writer.respond = () => 'stored'
+  await clock.pass(250 + TICK)
+  t.strictSame([...outcomes.values()], ['stored', 'stored', 'stored'])
+  t.equal(clock.timers, 0, 'an idle store has no timer')
+})
+
+t.test('a plant that fails by itself is sent again after a pause, and delays no other', async t => {
+  const { clock, writer, outcomes, create } = batchedStore()
+  writer.respond = ids => ids.map(id => id === 2 ? notStored('odd') : 'stored')
+  await create([1, 2, 3])
+  for (const id of numbers(100, 4)) {
+    await create([id])
+    await clock.pass(10)
+    t.equal(outcomes.get(id), 'stored')
+  }
+  t.ok(writer.batches.filter(({ ids }) => ids.includes(2)).length < 10, 'in a second')
+  await clock.pass(4_000)
+  t.match(outcomes.get(2), { name: 'PlantNotStored', message: 'odd' })
+})
+
+t.test('a permanent failure, of a plant or of a whole batch, rejects at once, and holds up nothing', async t => {
+  const { writer, outcomes, create } = batchedStore()
+  writer.respond = ids => ids.includes(2) ? ids.map(id => id === 2 ? notStored('not valid', true) : 'stored') : notStored('disk full', true)
+  await create([1, 2, 3])
+  await create([4, 5])
+  await create([6])
+  t.match(Object.fromEntries(outcomes), {
+    1: 'stored', 2: { message: 'not valid' }, 3: 'stored', 4: { message: 'disk full' }, 5: { message: 'disk full' }, 6: { message: 'disk full' }
+  })
+  t.equal(writer.batches.length, 3)
+})
+
+t.test('the diagnostics channels report the start and the completion of each batch', async t => {
+  const observed: object[] = []
+  const observe = (message: unknown, name: string | symbol) => { observed.push({ name, ...Object(message) }) }
+  const [start, end] = ['plant-store:batch:start', 'plant-store:batch:end'] as const
+  for (const name of [start, end]) {
+    subscribe(name, observe)
+    t.teardown(() => unsubscribe(name, observe))
+  }
+  const { clock, writer, create } = batchedStore()
+  await create([1, 2])
+  await clock.pass(7)
+  writer.batches[0]?.answer([notStored(), 'stored'])
+  await clock.pass(25 + TICK)
+  t.strictSame(observed, [
+    { name: start, plants: 2, milliseconds: undefined, retries: 0 },
+    { name: end, plants: 2, milliseconds: 7, retries: 1 },
+    { name: start, plants: 1, milliseconds: undefined, retries: 0 }
+  ])
+})
+
+/** A store that is ready, and whose plants have time for one attempt only. */
+async function readyStore () {
+  const fakes = batchedStore()
+  const { clock, store, writer, create } = fakes
+  await store.ready()
+  writer.checks.splice(0)
+  return {
+    ...fakes,
+    async create (...ids: number[]): Promise<void> {
+      create(ids, 60)
+      await clock.pass(1_060)
+    }
+  }
+}
+
+t.test('a store is ready at first, and after a failed write, only if a thorough check passes', async t => {
+  const { store, writer } = batchedStore()
+  writer.fault = new Error('not authorized')
+  await t.rejects(store.ready(), { message: 'not authorized' })
+  writer.fault = undefined
+  await t.resolves(store.ready())
+  await t.resolves(store.ready())
+  t.strictSame(writer.checks, [true, true, false])
+
+  for (const failure of [notStored(), notStored('disk full', true), new PlantOutcomeUnknown('away'), [new PlantOutcomeUnknown('away')]]) {
+    const { store, writer, create } = await readyStore()
+    writer.respond = () => failure
+    await create(1)
+    writer.fault = new Error('no room')
+    await t.rejects(store.ready(), { message: 'no room' })
+    writer.fault = undefined
+    await t.resolves(store.ready())
+    await t.resolves(store.ready())
+    t.strictSame(writer.checks, [true, true, false])
+  }
+})
+
+t.test('for a second after a failed write the store is not ready, as a check may pass where a write fails', async t => {
+  const { clock, store, writer, create } = batchedStore()
+  writer.respond = () => notStored('disk full', true)
+  await create([1])
+  await t.rejects(store.ready(), { message: 'disk full' })
+  await clock.pass(1_000)
+  await t.resolves(store.ready())
+})
+
+t.test('a write that stores or finds a plant makes the store ready', async t => {
+  const { store, writer, create } = await readyStore()
+  writer.respond = ids => ids.includes(1) ? notStored() : 'same'
+  await create(1)
+  await create(2)
+  await t.resolves(store.ready())
+  t.strictSame(writer.checks, [false])
+})
+
+t.test('a write that fails during a check is followed by another thorough check', async t => {
+  const { store, writer, create } = await readyStore()
+  writer.respond = () => notStored()
+  await create(1)
+  const { check } = writer
+  let pass = (): void => {}
+  writer.check = () => new Promise(resolve => { pass = resolve })
+  const ready = store.ready()
+  await create(2)
+  pass()
+  await t.resolves(ready)
+  writer.check = check
+  await store.ready()
+  t.strictSame(writer.checks, [true])
+})
+
+t.test('a plant that is refused, or fails while others are stored, is no fault of the store, nor a sign that one is over', async t => {
+  const { store, writer, create } = await readyStore()
+  writer.respond = () => [notStored('not valid', true)]
+  await create(1)
+  writer.respond = () => [notStored('odd'), 'stored']
+  await create(2, 3)
+  await t.resolves(store.ready())
+  writer.respond = () => notStored('disk full', true)
+  await create(4)
+  writer.respond = () => [notStored('not valid', true)]
+  await create(5)
+  await t.resolves(store.ready())
+  t.strictSame(writer.checks, [false, true])
+})
+
+t.test('a delay of a timer may be negative, or longer than Node accepts, without a warning', async t => {
+  const warnings: Error[] = []
+  const note = (warning: Error): void => { warnings.push(warning) }
+  process.on('warning', note)
+  t.teardown(() => { process.off('warning', note) })
+  let calls = 0
+  const distant = [2 ** 31, 2 ** 40, Infinity].map(delay => systemClock.setTimeout(() => { calls++ }, delay))
+  await new Promise<void>(resolve => { systemClock.setTimeout(resolve, -1_000) })
+  await sleep(10)
+  for (const timer of distant) systemClock.clearTimeout(timer)
+  t.equal(calls, 0)
+  t.strictSame(warnings, [])
+})
