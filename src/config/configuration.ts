@@ -44,6 +44,9 @@ export const environment = Type.Object({
   DOCS: Type.Optional(Type.Boolean({ description: 'true or false: an API page at /docs; unset, true except in production' }))
 })
 
+/** Headers that cannot carry a request id: they frame a message, hold a secret or have another meaning. */
+const reservedHeaders = /^(?:allow|connection|content-.*|date|expect|host|keep-alive|retry-after|(?:set-)?cookie|te|trailer|transfer-encoding|upgrade|www-authenticate|(?:proxy-)?auth.*)$/i
+
 export interface Configuration extends Omit<Static<typeof environment>, 'ACCESS_TOKENS'> {
   /** Undefined if none are set, which is allowed only outside production. */
   ACCESS_TOKENS: readonly string[] | undefined
@@ -66,6 +69,9 @@ export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
     throw new ConfigurationError(`HOST is a path of ${Buffer.byteLength(HOST)} bytes: the path of a Unix socket must have ${SOCKET_PATH_BYTES} bytes or fewer`)
   }
   if (TRUST_PROXY !== undefined) trustedProxies(TRUST_PROXY)
+  if (reservedHeaders.test(REQUEST_ID_HEADER ?? '')) {
+    throw new ConfigurationError(`REQUEST_ID_HEADER is ${REQUEST_ID_HEADER}, which has another meaning in HTTP: it must be the name of a header such as x-request-id`)
+  }
   const ACCESS_TOKENS = values.ACCESS_TOKENS === undefined ? undefined : readTokens(values.ACCESS_TOKENS)
   if (ACCESS_TOKENS === undefined && isProduction) {
     throw new ConfigurationError('ACCESS_TOKENS is not set: with NODE_ENV=production set it, or ACCESS_TOKENS_FILE, to access tokens of 16 characters or more')

@@ -53,6 +53,7 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     [/^TRUST_PROXY holds "1": /, { TRUST_PROXY: '1' }],
     [/^KEEP_ALIVE_TIMEOUT is "72s": it must be an integer from 1 to 3600000: milliseconds /, { KEEP_ALIVE_TIMEOUT: '72s' }],
     [/^REQUEST_ID_HEADER is "x id": it must be the name of a header/, { REQUEST_ID_HEADER: 'x id' }],
+    [/^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/, { REQUEST_ID_HEADER: 'Authorization' }],
     [/^METRICS_PORT is "70000": it must be an integer from 0 to 65535: the port /, { METRICS_PORT: '70000' }],
     [/^DOCS is "on": it must be true or false: /, { DOCS: 'on' }],
     [/^TLS_KEY_FILE is not set: /, { TLS_CERT_FILE: one.cert }],
