@@ -64,7 +64,7 @@ export function isSocketPath (host: string): boolean {
 export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
   const isProduction = env.NODE_ENV === 'production'
   const values = readEnvironment(env, environment)
-  const { HOST, TRUST_PROXY, TLS_CERT_FILE, TLS_KEY_FILE } = values
+  const { HOST, TRUST_PROXY, REQUEST_ID_HEADER, TLS_CERT_FILE, TLS_KEY_FILE } = values
   if (isSocketPath(HOST) && Buffer.byteLength(HOST) > SOCKET_PATH_BYTES) {
     throw new ConfigurationError(`HOST is a path of ${Buffer.byteLength(HOST)} bytes: the path of a Unix socket must have ${SOCKET_PATH_BYTES} bytes or fewer`)
   }
