@@ -6,7 +6,9 @@ import { destination } from 'pino'
  * @param minLength bytes to gather before a write, for 100 ms at most
  * @param onLost called after an outage with the number of lines lost
  */
-export function logOutput (fd: number, minLength: number, onLost: (lost: number) => void) {
+export function logOutput (
+  fd: number, minLength: number, onLost: (lost: number) => void
+): ReturnType<typeof destination> {
   let waitsUntil = -Infinity
   const options = { fd, sync: true, minLength, maxLength: 1_000_000, periodicFlush: 100 }
   // By default sonic-boom blocks the process until a slow reader catches up.
