@@ -29,8 +29,11 @@ export class BearerTokens implements Iterable<string> {
     // Writes zeros beyond the end of the token.
     for (let i = 0; i < this.#presented.length; i++) this.#presented[i] = token.charCodeAt(i)
     // Equal bytes are not enough: a NUL is a zero too, and of a character above 255 only the low byte is compared.
-    const equal = this.#accepted.filter(([, padded]) => timingSafeEqual(padded, this.#presented))
-    return equal.some(([known]) => known === token)
+    let isAccepted = false
+    for (const [known, padded] of this.#accepted) {
+      if (timingSafeEqual(padded, this.#presented) && known === token) isAccepted = true
+    }
+    return isAccepted
   }
 
   [Symbol.iterator] (): Iterator<string> {

@@ -7,26 +7,22 @@ import { errorCodes, type ErrorName } from './errors.js'
 TypeRegistry.Set('plant-store:int64', (_schema, value) => typeof value === 'bigint' && BigInt.asIntN(64, value) === value)
 TypeRegistry.Set('plant-store:text', (_schema, value) => typeof value === 'string' && value.isWellFormed())
 
-const text = (description: string, example: string) =>
-  Type.Unsafe<string>({ [Kind]: 'plant-store:text', type: 'string', description, examples: [example] })
+const text = (options: object) => Type.Unsafe<string>({ [Kind]: 'plant-store:text', type: 'string', ...options })
+const int64 = (options: object) => Type.Unsafe<bigint>({ [Kind]: 'plant-store:int64', type: 'integer', format: 'int64', ...options })
 
-const int64 = (description: string, example: number) =>
-  Type.Unsafe<bigint>({ [Kind]: 'plant-store:int64', type: 'integer', format: 'int64', description, examples: [example] })
-
-const plantFields = {
-  name: text('The name of the plant', 'Monstera deliciosa'),
-  tag: Type.Optional(text('Tag to specify the type', 'aroid'))
-}
+const name = { description: 'The name of the plant', examples: ['Monstera deliciosa'] }
+const tag = { description: 'Tag to specify the type', examples: ['aroid'] }
 
 /** A plant as the service returns it. */
-export const PlantSchema = Type.Object(plantFields, {
+export const PlantSchema = Type.Object({ name: Type.String(name), tag: Type.Optional(Type.String(tag)) }, {
   title: 'Plant', description: 'The plant, which is stored durably, now or by an earlier request'
 })
 
 /** A plant as a client sends it. Fields that the schema does not name are ignored. */
 export const NewPlantSchema = Type.Object({
-  id: int64('Identification number of the plant, exact over all of int64', 1),
-  ...plantFields
+  id: int64({ description: 'Identification number of the plant, exact over all of int64', examples: [1] }),
+  name: text(name),
+  tag: Type.Optional(text(tag))
 }, { title: 'NewPlant', description: 'The plant to create. Fields that are not named here are ignored.' })
 
 /** The body of any non-2xx response. */
