@@ -18,37 +18,34 @@ export function plantCreator (
       const timer = clock.setTimeout(() => {
         reject(new ApiError('outcomeUnknown', undefined, new Error('the store did not respond in time')))
       }, storeTimeout)
-      settle(plant, bytes).then(result => {
+      limits.pending++
+      limits.bytes += bytes
+      const message: CreateMessage = { pending: limits.pending, queueBytes: limits.bytes, outcome: undefined }
+      channels.createStart.publish(message)
+
+      // A plant counts as pending until the store settles it, even after the response: a store that hangs must not
+      // accumulate more plants.
+      function settle (result: CreateOutcome | ApiError): void {
         clock.clearTimeout(timer)
+        message.pending = --limits.pending
+        message.queueBytes = limits.bytes -= bytes
+        message.outcome = typeof result === 'string' ? result : failures[result.kind] ?? 'failed'
+        channels.createEnd.publish(message)
         if (typeof result !== 'string') reject(result)
         else if (result === 'taken') reject(new ApiError('idTaken'))
         else resolve()
+      }
+      created(plant).then(settle, reason => {
+        const kind = reason instanceof PlantOutcomeUnknown ? 'outcomeUnknown' : 'internal'
+        settle(new ApiError(reason instanceof PlantNotStored ? 'notStored' : kind, undefined, reason))
       })
     })
   }
 
-  /**
-   * A plant counts as pending until the store settles it, even after the response: a store that hangs must not
-   * accumulate more plants.
-   */
-  async function settle (plant: NewPlant, bytes: number): Promise<CreateOutcome | ApiError> {
-    limits.pending++
-    limits.bytes += bytes
-    const message: CreateMessage = { pending: limits.pending, queueBytes: limits.bytes, outcome: undefined }
-    channels.createStart.publish(message)
-    let result: CreateOutcome | ApiError
-    try {
-      result = await store.create(plant, clock.now() + storeTimeout)
-      if (!outcomes.includes(result)) throw new TypeError(`the store resolved with ${String(result)}`)
-    } catch (reason) {
-      const kind = reason instanceof PlantOutcomeUnknown ? 'outcomeUnknown' : 'internal'
-      result = new ApiError(reason instanceof PlantNotStored ? 'notStored' : kind, undefined, reason)
-    }
-    message.pending = --limits.pending
-    message.queueBytes = limits.bytes -= bytes
-    message.outcome = typeof result === 'string' ? result : failures[result.kind] ?? 'failed'
-    channels.createEnd.publish(message)
-    return result
+  async function created (plant: NewPlant): Promise<CreateOutcome> {
+    const outcome = await store.create(plant, clock.now() + storeTimeout)
+    if (!outcomes.includes(outcome)) throw new TypeError(`the store resolved with ${String(outcome)}`)
+    return outcome
   }
 }
 
