@@ -32,7 +32,7 @@ t.test('ACCESS_LOG writes one line for each request, without secrets, and loses 
   t.match(fault, { statusCode: 503, reason: 'SQLite: database is locked', err: undefined })
   const first = lines.find(({ statusCode }) => statusCode === 200)
   t.match(first, { level: 30, method: 'POST', url: '/plants', statusCode: 200, reqId: /^[\w-]{12}-\w+$/, remoteAddress: '127.0.0.1' })
-  t.type(first?.responseTime, 'number')
+  t.ok(Number(first?.responseTime) > 0)
   t.match(lines.find(({ statusCode }) => statusCode === 401), { level: 30 }, 'a refusal is not an error')
   t.notMatch(service.stdout, token)
   t.notMatch(service.stdout, 'nobody may read')

@@ -26,9 +26,11 @@ export function logOutput (
     lost++
     warn('the pipe is full')
   })
-  output.on('write', () => {
-    if (lost > 0) onLost(lost);
-    [isFaulty, isWarned, lost] = [false, false, 0]
+  output.on('write', () => { isFaulty = isWarned = false })
+  // Not earlier: while the buffer is full, this line would be lost, too.
+  output.on('drain', () => {
+    if (lost > 0) onLost(lost)
+    lost = 0
   })
   const flushSync = output.flushSync.bind(output)
   output.flushSync = () => {

@@ -43,13 +43,14 @@ export function faultLoggers (log: FastifyBaseLogger, clock: Clock = systemClock
  * Logs one line for a request when its response has ended: without its body, its credentials and its query, which may
  * be a token; without a status code if the client disconnected before the end of its response.
  */
-export function logAccess (log: FastifyBaseLogger, request: FastifyRequest, reply: FastifyReply): void {
+export function logAccess (log: FastifyBaseLogger, request: FastifyRequest, { raw }: FastifyReply): void {
   const { id: reqId, method, url } = request
+  const started = performance.now()
   // A Unix socket and a closed one have no address.
   const remoteAddress = withoutPort(request.ip ?? 'unix')
-  reply.raw.on('close', () => {
-    const statusCode = reply.raw.writableFinished ? reply.raw.statusCode : undefined
-    const responseTime = Number(reply.elapsedTime.toFixed(3))
+  raw.on('close', () => {
+    const statusCode = raw.writableFinished ? raw.statusCode : undefined
+    const responseTime = Number((performance.now() - started).toFixed(3))
     log.info({ reqId, method, url: url.split('?', 1)[0], statusCode, responseTime, remoteAddress }, 'request')
   })
 }
