@@ -49,7 +49,6 @@ export async function bearerAuthentication (
 }
 
 const uniqueHeaders = ['host', 'content-type', 'authorization']
-const uniqueLengths = uniqueHeaders.map(({ length }) => length)
 
 /**
  * Finds a repeated header that must be unique (RFC 9112, section 3.2; RFC 9110, section 5.3). Node keeps the first
@@ -58,10 +57,8 @@ const uniqueLengths = uniqueHeaders.map(({ length }) => length)
 export function repeatedHeader (rawHeaders: readonly string[]): string | undefined {
   let found = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? ''
-    // Each has its own length. Converting all names to lower case would take 1 % of a create request.
-    const index = uniqueLengths.indexOf(name.length)
-    if (index < 0 || name.toLowerCase() !== uniqueHeaders[index]) continue
+    const index = uniqueHeaders.indexOf(rawHeaders[i]?.toLowerCase() ?? '')
+    if (index < 0) continue
     if ((found & 1 << index) !== 0) return uniqueHeaders[index]
     found |= 1 << index
   }

@@ -6,10 +6,7 @@ import { BODY_BYTES, CHUNK_BYTES, type PendingLimits } from './pending-limits.js
 
 type Done = (error: Error | null, body?: unknown) => void
 
-/**
- * Makes the content type parser, which reads a JSON body. Unlike Fastify's own reading (`parseAs`), it counts the bytes
- * of all bodies as they arrive.
- */
+/** Makes the parser of JSON bodies. Unlike Fastify's `parseAs`, it counts the bytes of all bodies as they arrive. */
 export function bodyReader (limits: PendingLimits) {
   return function readBody (request: FastifyRequest, payload: Readable, done: Done): void {
     // Otherwise it is a stream that a preParsing hook of the host returned, decoded and of another length.

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../clock.js'
+import { systemClock } from '../clock.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../plant-store.js'
 import { ApiError, type ErrorName } from './errors.js'
@@ -8,9 +8,7 @@ import type { PendingLimits } from './pending-limits.js'
  * Makes the function that stores the plant of a create request, durably, or rejects with the `ApiError` to send.
  * @param storeTimeout milliseconds within which it settles, even if the store does not
  */
-export function plantCreator (
-  store: PlantStore, limits: PendingLimits, storeTimeout: number, clock: Clock = systemClock
-) {
+export function plantCreator (store: PlantStore, limits: PendingLimits, storeTimeout: number, clock = systemClock) {
   return function createPlant (plant: NewPlant, bytes: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const error = limits.exceededBy(bytes)
