@@ -58,6 +58,7 @@ const notReady = {
 const probe = (operationId: string, summary: string, more?: object) => ({
   operationId,
   summary,
+  description: 'For probes of a load balancer or of Kubernetes.',
   tags: ['health'],
   security: [],
   response: { 200: HealthSchema, ...errorResponses('requestMalformed'), ...more }
