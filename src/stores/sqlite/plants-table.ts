@@ -16,6 +16,7 @@ export class PlantsTable {
   readonly #find: StatementSyncInstance
   readonly #insertNew: StatementSyncInstance
   readonly #insertAmongTriggers: StatementSyncInstance
+  #lockWaitMs = LOCK_WAIT_MS
   /** Why this connection writes nothing more. */
   #fault: SqliteError | undefined
 
@@ -121,7 +122,8 @@ export class PlantsTable {
   #transaction<T> (lockWaitMs: number, work: () => T): T {
     let inCommit = false
     try {
-      this.#database.exec(`PRAGMA busy_timeout = ${Math.max(Math.trunc(lockWaitMs), 0)}`)
+      if (lockWaitMs !== this.#lockWaitMs) this.#database.exec(`PRAGMA busy_timeout = ${Math.max(Math.trunc(lockWaitMs), 0)}`)
+      this.#lockWaitMs = lockWaitMs
       this.#database.exec('BEGIN IMMEDIATE')
       if (this.#isDisplaced()) this.#fault = displaced(this.path)
       if (this.#fault !== undefined) throw this.#fault
