@@ -39,8 +39,8 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['no pause between attempts', '0.5 + this.random() / 2', '0']
   ],
   'stores/sqlite/sqlite-client.js': [
-    ['an uncertain outcome reported as not stored: the thread died', '{ outcomeUnknown: true }', '{}'],
-    ['results of the thread assigned to the wrong plants', 'return outcomes?.map', 'return outcomes?.toReversed().map'],
+    ['an uncertain outcome reported as not stored: the thread died', "exited', outcomeUnknown: true", "exited'"],
+    ['results of the thread assigned to the wrong plants', 'return answer.map', 'return answer.toReversed().map'],
     ['a tag that is not stored', 'tag = null }) => [id, name, tag]', 'tag = null }) => [id, name, null]']
   ],
   'route/create-plant.js': [

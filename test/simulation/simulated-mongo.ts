@@ -1,7 +1,8 @@
 import type { DriverEvent, MongoCollection, MongoDatabase, MongoDriverClient } from '../../src/stores/mongo/mongo-driver.js'
-import type { PlantDocument } from '../../src/stores/mongo/mongo-writer.js'
 import { fieldsOf, SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
+
+interface PlantDocument { _id: bigint, name: string, tag?: string }
 
 interface InsertCommand {
   documents: PlantDocument[]

@@ -1,10 +1,11 @@
 import { EventEmitter } from 'node:events'
-import { PlantNotStored, type CreateOutcome } from '../../src/plant-store.js'
+import type { RowResult } from '../../src/stores/sqlite/plants-table.js'
+import type { Failure } from '../../src/stores/sqlite/sqlite-error.js'
 import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/sqlite-worker.js'
 import { SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
 
-const REFUSED = new PlantNotStored('refused', { permanent: true }) as unknown as CreateOutcome
+const REFUSED: Failure = { message: 'refused', permanent: true }
 
 /** A database file whose transactions are durable once they are committed, and the threads that write to it. */
 export class SimulatedSqlite extends SimulatedStore {
@@ -19,7 +20,7 @@ export class SimulatedSqlite extends SimulatedStore {
 
   /** Executes a request. Calls back once, with the answer, or with nothing if the thread dies. */
   serve (request: SqliteRequest, done: (answer: SqliteAnswer | undefined) => void): void {
-    if (request.kind !== 'write') return this.#after(() => done({ kind: 'done', outcomes: null }))
+    if (request.kind !== 'write') return this.#after(() => done([]))
     this.writes++
     const fault = this.takeFault('write')
     const ends = fault === undefined ? () => {} : this.faultBegins()
@@ -35,7 +36,7 @@ export class SimulatedSqlite extends SimulatedStore {
 
   #answer (ids: readonly bigint[], texts: readonly string[], fault: Fault | undefined): SqliteAnswer | undefined {
     const failed = (message: string, outcomeUnknown: boolean, permanent: boolean, reopen: boolean): SqliteAnswer =>
-      ({ kind: 'failed', message, outcomeUnknown, permanent, unusable: false, reopen })
+      ({ message, outcomeUnknown, permanent, unusable: false, reopen })
     if (fault?.kind === 'dies') {
       if (fault.stores) this.#write(ids, texts)
       return undefined
@@ -46,17 +47,17 @@ export class SimulatedSqlite extends SimulatedStore {
       if (fault.perhaps && fault.stores) this.#write(ids, texts)
       return failed('failed', fault.perhaps, fault.permanent, this.random.chance(0.5))
     }
-    return { kind: 'done', outcomes: this.#write(ids, texts) }
+    return this.#write(ids, texts)
   }
 
-  #write (ids: readonly bigint[], texts: readonly string[]): CreateOutcome[] | null {
-    const outcomes = texts.map((text, i): CreateOutcome => {
+  #write (ids: readonly bigint[], texts: readonly string[]): RowResult[] {
+    const outcomes = texts.map((text, i): RowResult => {
       const id = ids[i] ?? 0n
       if (this.isPoisoned(id)) return REFUSED
       if (this.insert(id, text, true)) return 'stored'
       return this.durable(id) === text ? 'same' : 'taken'
     })
-    return outcomes.every(outcome => outcome === 'stored') ? null : outcomes
+    return outcomes.every(outcome => outcome === 'stored') ? [] : outcomes
   }
 
   #after (task: () => void, more = 0): void {
@@ -93,7 +94,7 @@ class SimulatedThread extends EventEmitter {
       if (request.kind === 'write') this.#sqlite.writesInFlight--
       if (answer === undefined) return this.#end()
       this.emit('message', answer)
-      if (answer.kind === 'failed' && answer.reopen) return this.#end()
+      if ((answer as Failure).reopen) return this.#end()
       this.#next()
     })
   }

@@ -37,6 +37,7 @@ export class BatchQueue {
   fault: unknown = 'no plant was written yet'
   /** When a write has last failed. */
   failedAt = -Infinity
+  isClosed = false
   #pending: PendingCreate[] = []
   #inFlight = 0
   #turn: object | undefined
@@ -45,14 +46,13 @@ export class BatchQueue {
   #failures = 0
   #resumeAt = 0
   #probe: readonly PendingCreate[] | undefined
-  #isClosed = false
 
   constructor (
     private readonly writer: StoreWriter, private readonly clock: Clock, private readonly random: () => number
   ) {}
 
   create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
-    if (this.#isClosed) return Promise.reject(new PlantNotStored('the store is closed'))
+    if (this.isClosed) return Promise.reject(new PlantNotStored('the store is closed'))
     return new Promise((resolve, reject) => {
       this.#pending.push({ plant, deadline, resolve, reject, dueAt: 0, failures: 0, earlierError: undefined })
       if (this.#inFlight === 0) this.#turn ??= this.clock.setImmediate(this.#send)
@@ -63,7 +63,7 @@ export class BatchQueue {
   /** Writes once what is pending and has not failed. Resolves when every request has its outcome. */
   async close (): Promise<void> {
     const isFailing = this.#failures > 0
-    this.#isClosed = true
+    this.isClosed = true
     this.#pending = this.#pending.filter(create => (create.earlierError === undefined && !isFailing) || giveUp(create))
     this.#send()
     while (this.#inFlight + this.#pending.length > 0) {
@@ -89,7 +89,7 @@ export class BatchQueue {
   #nextBatch (now: number): PendingCreate[] {
     const batch: PendingCreate[] = []
     const isHeldBack = this.#failures > 0 && (this.#probe !== undefined || now < this.#resumeAt)
-    if (this.#inFlight >= this.writer.maxInFlight || (isHeldBack && !this.#isClosed)) return batch
+    if (this.#inFlight >= this.writer.maxInFlight || (isHeldBack && !this.isClosed)) return batch
     let characters = 0
     this.#pending = this.#pending.filter(create => {
       const { name, tag } = create.plant
@@ -144,7 +144,7 @@ export class BatchQueue {
       // Once an attempt has left the outcome open, no later failure can settle it.
       if (!(create.earlierError instanceof PlantOutcomeUnknown)) create.earlierError = result
       if (!hasFailed) create.dueAt = now + backoff(create.failures++)
-      const isLast = isPermanent(result) || this.#isClosed || create.deadline <= now + MINIMUM_ATTEMPT_MS
+      const isLast = isPermanent(result) || this.isClosed || create.deadline <= now + MINIMUM_ATTEMPT_MS
       return !isLast || giveUp(create)
     })
     if (again.length > 0) this.#pending = again.concat(this.#pending)

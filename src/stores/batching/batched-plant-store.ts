@@ -9,7 +9,7 @@ const FAILURE_HOLD_MS = 1_000
 /** A plant store whose pending requests share batches. It can be opened once, and stays closed once closed. */
 export class BatchedPlantStore implements PlantStore {
   readonly #queue: BatchQueue
-  #state: 'new' | 'open' | 'closed' = 'new'
+  #isOpen = false
 
   constructor (
     private readonly writer: StoreWriter, private readonly clock: Clock = systemClock, random = Math.random
@@ -18,17 +18,11 @@ export class BatchedPlantStore implements PlantStore {
   }
 
   async open (): Promise<boolean> {
-    if (this.#state === 'closed') throw new StoreUnusable('the store was closed: make a new one')
-    if (this.#state === 'open') return false
-    this.#state = 'open'
-    try {
-      await this.writer.open?.()
-    } catch (error) {
-      // It may have been closed meanwhile.
-      if (this.#state === 'open') this.#state = 'new'
-      throw error
-    }
-    return true
+    if (this.#queue.isClosed) throw new StoreUnusable('the store was closed: make a new one')
+    await this.writer.open?.()
+    const opens = !this.#isOpen
+    this.#isOpen = true
+    return opens
   }
 
   create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
@@ -37,7 +31,7 @@ export class BatchedPlantStore implements PlantStore {
 
   /** At first and after a failed write, only a write or a thorough check makes the store ready. */
   async ready (): Promise<void> {
-    if (this.#state === 'closed') throw new Error('the store is closed')
+    if (this.#queue.isClosed) throw new Error('the store is closed')
     const { fault, failedAt } = this.#queue
     if (fault instanceof Error && this.clock.now() < failedAt + FAILURE_HOLD_MS) throw fault
     await this.writer.check(fault !== undefined)
@@ -46,7 +40,6 @@ export class BatchedPlantStore implements PlantStore {
   }
 
   async close (): Promise<void> {
-    this.#state = 'closed'
     await this.#queue.close()
     await this.writer.close()
   }

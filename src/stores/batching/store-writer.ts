@@ -11,7 +11,7 @@ export interface StoreWriter {
   /** The most batches that may be in flight at once. */
   readonly maxInFlight: number
   /**
-   * Prepares for the first write. Temporary faults, such as a lock, do not fail it: each create request waits for them.
+   * Prepares for writes; may be called again. Temporary faults, such as a lock, do not fail it.
    * @throws {StoreUnusable} if no later attempt can succeed
    */
   open? (): Promise<void>

@@ -16,12 +16,12 @@ export interface MongoDatabase {
 export interface MongoDriverClient {
   readonly options: { dbName: string, connectTimeoutMS: number, socketTimeoutMS: number, monitorCommands: boolean }
   db (name: string): MongoDatabase
-  on (event: EventName, listener: (event: DriverEvent) => void): unknown
-  off (event: EventName, listener: (event: DriverEvent) => void): unknown
+  on (event: typeof EVENTS[number], listener: (event: DriverEvent) => void): unknown
+  off (event: typeof EVENTS[number], listener: (event: DriverEvent) => void): unknown
   close (): Promise<void>
 }
 
-export type EventName = 'commandStarted' | 'connectionPoolCleared' | 'connectionClosed'
+export const EVENTS = ['commandStarted', 'connectionPoolCleared', 'connectionClosed'] as const
 
 /** The driver's `CommandStartedEvent`, `ConnectionPoolClearedEvent` or `ConnectionClosedEvent`. */
 export interface DriverEvent {

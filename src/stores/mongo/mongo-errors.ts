@@ -28,11 +28,7 @@ export function serversOf ({ reason }: DriverError): ServerDescription[] | undef
 
 /** Why MongoDB did not do it, in one line. It contains hosts, never credentials, and nothing of a plant. */
 export function faultOf (error: DriverError): string {
-  const faults = serversOf(error)?.map(({ address, type, error }) => {
-    if (error === null) return `${address} is ${type}`
-    const wording = wordingOf(error)
-    return wording.includes(address) ? wording : `${address}: ${wording}`
-  })
+  const faults = serversOf(error)?.map(({ address, type, error }) => `${address}: ${error === null ? type : wordingOf(error)}`)
   return faults === undefined ? `MongoDB: ${wordingOf(error)}` : `MongoDB is not reachable: ${faults.join('; ') || wordingOf(error)}`
 }
 

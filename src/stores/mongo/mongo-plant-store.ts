@@ -15,6 +15,9 @@ export type MongoPlantStoreOptions =
   /** As with `client`, for a client of the store's own, whose timeouts follow from `storeTimeout` (10,000 ms). */
   | { url: string, storeTimeout?: number }
 
+type Given = { collection: MongoCollection, db: MongoDatabase, client: MongoDriverClient } &
+  { url: string, storeTimeout: number }
+
 /**
  * Stores plants in MongoDB (5.0 or later; replica set, sharded cluster or single server), as documents `{ _id: Long,
  * name, tag? }`, written with `{ w: 'majority', j: true }`: a plant is acknowledged when its write can no longer be
@@ -24,15 +27,10 @@ export type MongoPlantStoreOptions =
  * @throws {TypeError} if the options or the URL are invalid; the message contains no credentials
  */
 export function mongoPlantStore (options: MongoPlantStoreOptions): PlantStore {
-  const invalid = new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')
-  // A URL instead of the options would be in the message of `in`, with its credentials.
-  if (Object(options) !== options) throw invalid
-  const store = (...from: ConstructorParameters<typeof MongoWriter>) => new BatchedPlantStore(new MongoWriter(...from))
-  if ('collection' in options) return store(options.collection)
-  if ('db' in options) return store(options.db.collection('plants'))
-  if ('client' in options) return store(databaseOf(options.client).collection('plants'))
-  if (typeof options.url !== 'string') throw invalid
-  const { url, storeTimeout = 10_000 } = options
+  const { collection, db, client, url, storeTimeout = 10_000 }: Partial<Given> = options ?? {}
+  const plants = collection ?? (db ?? (client && databaseOf(client)))?.collection('plants')
+  if (plants !== undefined) return new BatchedPlantStore(new MongoWriter(plants))
+  if (typeof url !== 'string') throw new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')
   const connect = () => databaseOf<MongoDatabase>(connectionTo(url, storeTimeout), url).collection('plants')
-  return store(connect(), connect)
+  return new BatchedPlantStore(new MongoWriter(connect(), connect))
 }

@@ -2,17 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
 import { PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
-import type { DriverEvent, EventName, MongoCollection } from './mongo-driver.js'
+import { EVENTS, type DriverEvent, type MongoCollection } from './mongo-driver.js'
 import { describe, faultOf, serversOf, type DriverError } from './mongo-errors.js'
 import {
   commandFailure, DUPLICATE_KEY, duplicateOutcome, idOf, OF_THE_STORE, writeFailure, type ExistingDocument,
   type WriteError
 } from './mongo-outcomes.js'
-
-/** A plant in MongoDB. A bigint is written as a BSON int64 (Long). */
-export interface PlantDocument { _id: bigint, name: string, tag?: string }
-const documentOf = ({ id, name, tag }: NewPlant): PlantDocument =>
-  tag === undefined ? { _id: id, name } : { _id: id, name, tag }
 
 // Parts of replies: https://www.mongodb.com/docs/manual/reference/command/insert/#output, and …/connectionStatus/
 interface InsertReply { writeErrors?: WriteError[], writeConcernError?: { code: number, codeName?: string } }
@@ -24,14 +19,13 @@ interface ConnectionStatus { authInfo?: { authenticatedUserPrivileges?: Privileg
  * as Long: with `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
  */
 const OPTIONS = { readPreference: 'primary', raw: false, promoteValues: true, promoteLongs: true, useBigInt64: false } as const
-const WRITE_CONCERN = { w: 'majority', j: true }
+const DURABLE = { writeConcern: { w: 'majority', j: true } }
 /** Otherwise a check whose connection closes would keep its place in the pool. */
 const CHECK_TIMEOUT_MS = 5_000
 /** What is left to a batch in flight when connections of the client are lost, or cannot be made. */
 const LOST_CONNECTION_MS = 1_000
 /** A monitor reports a server that it does not reach within the timeout of a connection, and this. */
 const MONITOR_MARGIN_MS = 1_000
-const EVENTS: readonly EventName[] = ['commandStarted', 'connectionPoolCleared', 'connectionClosed']
 /** What servers answer to an insert without documents: BadValue, FailedToParse, InvalidLength, EmptyArrayOperation. */
 const NOTHING_TO_INSERT = [2, 9, 16, 21]
 
@@ -89,23 +83,24 @@ export class MongoWriter implements StoreWriter {
     // The driver's own timeouts are not enough: a command whose connection closes while it is being written never
     // settles, and keeps its place in the pool. Aborting it frees both.
     const limit = new AbortController()
-    const { signal } = limit
     const attempt = { limit, isSent: !monitorCommands }
     this.#attempts.set(comment, attempt)
     // Slightly more than the driver's, if it has one.
     const timeout = Math.min(socketTimeoutMS * 1.2 || Infinity, deadline - this.clock.now() - RESPONSE_MARGIN_MS)
     const timer = this.clock.setTimeout(() => limit.abort(new Error('no response in time')), timeout)
     try {
-      const insert = { insert: collection.collectionName, documents: plants.map(documentOf), ordered: false, comment }
-      const reply = await collection.db.command({ ...insert, writeConcern: WRITE_CONCERN }, { ...OPTIONS, signal })
+      // A bigint is written as a BSON int64 (Long).
+      const documents = plants.map(({ id: _id, name, tag }) => tag === undefined ? { _id, name } : { _id, name, tag })
+      const insert = { insert: collection.collectionName, documents, ordered: false, comment, ...DURABLE }
+      const reply = await collection.db.command(insert, { ...OPTIONS, signal: limit.signal })
       this.#notFound = undefined
-      return await this.#judge(plants, reply, signal)
+      return await this.#judge(plants, reply, limit.signal)
     } catch (error) {
       const { name, code, result } = error as DriverError
       // The driver throws a response with a write concern error; the error contains the result of each plant.
-      if (name === 'MongoWriteConcernError' && result !== undefined) return await this.#judge(plants, result, signal)
+      if (name === 'MongoWriteConcernError' && result !== undefined) return await this.#judge(plants, result, limit.signal)
       if (code === DUPLICATE_KEY) {
-        return await this.#judge(plants, { writeErrors: plants.map((_, index) => ({ index, code })) }, signal)
+        return await this.#judge(plants, { writeErrors: plants.map((_, index) => ({ index, code })) }, limit.signal)
       }
       const fault = attempt.isSent ? error as DriverError : this.#explain(error as DriverError, collection)
       return commandFailure(fault, !attempt.isSent)
@@ -140,11 +135,11 @@ export class MongoWriter implements StoreWriter {
    * MongoDB refuses; and an update of none, since MongoDB refuses an empty insert before it looks at the rights.
    */
   async #tryWriting ({ db, collectionName }: MongoCollection, options: object): Promise<void> {
-    await db.command({ insert: collectionName, documents: [], writeConcern: WRITE_CONCERN }, options).catch(error => {
+    await db.command({ insert: collectionName, documents: [], ...DURABLE }, options).catch(error => {
       if (!NOTHING_TO_INSERT.includes(error.code)) throw error
     })
     const updates = [{ q: { _id: `plant-store ${randomUUID()}` }, u: { $set: { name: '' } } }]
-    const update = { update: collectionName, updates, writeConcern: WRITE_CONCERN }
+    const update = { update: collectionName, updates, ...DURABLE }
     const { writeErrors: [error] = [] }: InsertReply = await db.command(update, options).catch(async error => {
       // A role may have the right to insert, and not that to update.
       const ask = { connectionStatus: 1, showPrivileges: true }

@@ -41,7 +41,7 @@ export function openDatabase (Database: DatabaseClass, path: string, wasOpen = f
     }
     // After a failed sync the log may not be on disk, and no later sync would report it.
     if (wasOpen && database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy !== 0) {
-      throw new SqliteError(`another program is reading the log of ${path}, which must be emptied: stop that program`)
+      throw new SqliteError({ message: `another program is reading the log of ${path}, which must be emptied: stop that program` })
     }
     return database
   } catch (error) {
@@ -114,13 +114,12 @@ export function requireOwnLog (path: string): void {
 
 /** Creates a folder with its parents, and syncs their entries to disk. */
 function makeFolder (folder: string): void {
-  const first = mkdirSync(folder, { recursive: true })
-  if (first === undefined) return
-  for (let made = folder; made.length >= first.length; made = dirname(made)) {
-    const above = openSync(dirname(made), 'r')
-    fsyncSync(above)
-    closeSync(above)
-  }
+  if (existsSync(folder)) return
+  makeFolder(dirname(folder))
+  mkdirSync(folder, { recursive: true })
+  const above = openSync(dirname(folder), 'r')
+  fsyncSync(above)
+  closeSync(above)
 }
 
 /** `node:sqlite` if Node has it, otherwise the package with the same interface. */

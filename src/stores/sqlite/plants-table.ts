@@ -1,12 +1,12 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import type { CreateOutcome } from '../../plant-store.js'
 import { FORMAT, identityOf, LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
-import { CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError } from './sqlite-error.js'
+import { CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError, type Failure } from './sqlite-error.js'
 
 const INSERT = 'INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))'
 
 export type Row = readonly [id: bigint, name: string, tag: string | null]
-export type RowResult = CreateOutcome | SqliteError
+export type RowResult = CreateOutcome | Failure
 
 /** The plants in an SQLite database. Every call blocks the thread. */
 export class PlantsTable {
@@ -25,8 +25,7 @@ export class PlantsTable {
     // Before it is opened, so that its replacement since is noticed.
     const file = identityOf(path)
     if (openedFile !== undefined && openedFile !== file) throw displaced(path)
-    const database = openDatabase(Database, path, openedFile !== undefined)
-    this.#database = database
+    const database = this.#database = openDatabase(Database, path, openedFile !== undefined)
     this.#file = file ?? identityOf(path)
     this.#findTrigger = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'trigger'")
     // In SQL, which does not stop at a NUL as reading the text back does; and whatever the columns' collation is.
@@ -34,34 +33,26 @@ export class PlantsTable {
     // The table may have a conflict clause of its own, such as REPLACE. ABORT would replace those in triggers, too.
     this.#insertNew = database.prepare(`INSERT OR ABORT ${INSERT}`)
     this.#insertAmongTriggers = database.prepare(`INSERT ${INSERT}`)
-    // `run` also returns the id inserted last, and since Node 26.8 throws if that is not exact as a number.
-    this.#insertAmongTriggers.setReadBigInts(true)
   }
 
   /**
    * Stores rows durably, in the file that is at the path: in one transaction, or if a row fails it, as a trigger does
    * by `RAISE(ROLLBACK)`, in one for each half, and so on.
-   * @throws {SqliteError} if none of them is stored, or if that is unknown
+   * @returns the result of each row; or why none of them is stored, or why that is unknown
    */
-  write (rows: readonly Row[], lockWaitMs = LOCK_WAIT_MS): RowResult[] {
-    try {
-      return this.#transaction(lockWaitMs, () => {
-        const hasTriggers = this.#findTrigger.get() !== undefined
-        return rows.map(row => hasTriggers ? this.#createAmongTriggers(row) : this.#create(row))
-      })
-    } catch (error) {
-      if (!(error as SqliteError).failure.ofRow) throw error
-      if (rows.length === 1) return [error as SqliteError]
-      const half = rows.length >> 1
-      return [rows.slice(0, half), rows.slice(half)].flatMap(rows => {
-        try {
-          return this.write(rows, lockWaitMs)
-        } catch (error) {
-          // The other half may be stored.
-          return rows.map(() => error as SqliteError)
-        }
-      })
-    }
+  write (rows: readonly Row[], lockWaitMs = LOCK_WAIT_MS): RowResult[] | Failure {
+    const results = this.#transaction(lockWaitMs, () => {
+      const hasTriggers = this.#findTrigger.get() !== undefined
+      return rows.map(row => hasTriggers ? this.#createAmongTriggers(row) : this.#create(row))
+    })
+    if (Array.isArray(results) || !results.ofRow) return results
+    if (rows.length === 1) return [results]
+    const half = rows.length >> 1
+    return [rows.slice(0, half), rows.slice(half)].flatMap(rows => {
+      const results = this.write(rows, lockWaitMs)
+      // The other half may be stored.
+      return Array.isArray(results) ? results : rows.map(() => results)
+    })
   }
 
   #create (row: Row): RowResult {
@@ -70,8 +61,8 @@ export class PlantsTable {
       this.#insertNew.get(row[0], bindable(row[1]), bindable(row[2]))
       return 'stored'
     } catch (error) {
-      const refusal = refusalOf(error)
-      return (resultCode(error) === CONSTRAINT && this.#existing(row)) || refusal
+      const { failure } = refusalOf(error)
+      return (resultCode(error) === CONSTRAINT && this.#existing(row)) || failure
     }
   }
 
@@ -80,19 +71,19 @@ export class PlantsTable {
     if (existing !== undefined) return existing
     this.#database.exec('SAVEPOINT plant')
     try {
-      const { changes } = this.#insertAmongTriggers.run(row[0], bindable(row[1]), bindable(row[2]))
+      this.#insertAmongTriggers.get(row[0], bindable(row[1]), bindable(row[2]))
       this.#database.exec('RELEASE plant')
-      return changes > 0 ? 'stored' : new SqliteError('the table refuses the plant: a trigger ignores it', { permanent: true })
+      return this.#existing(row) ? 'stored' : { message: 'the table refuses the plant: a trigger ignores it', permanent: true }
     } catch (error) {
-      const refusal = refusalOf(error)
+      const { failure } = refusalOf(error)
       try {
         // After `RAISE(FAIL)`, the row itself may be there.
         this.#database.exec('ROLLBACK TO plant; RELEASE plant')
       } catch {
         // The trigger has ended the transaction.
-        throw new SqliteError(refusal.message, { permanent: true, ofRow: true })
+        throw new SqliteError({ ...failure, ofRow: true })
       }
-      return refusal
+      return failure
     }
   }
 
@@ -103,13 +94,14 @@ export class PlantsTable {
 
   /**
    * @param thoroughly whether to commit a page, as a write would
-   * @throws {SqliteError} if plants cannot be written now
+   * @returns why plants cannot be written now, otherwise an empty list
    */
-  check (thoroughly: boolean): void {
-    this.#transaction(LOCK_WAIT_MS, () => {
+  check (thoroughly: boolean): RowResult[] | Failure {
+    return this.#transaction(LOCK_WAIT_MS, () => {
       // Fails if the table was dropped, or if a trigger needs a table that does not exist.
       this.#database.exec(`SELECT 1 FROM sqlite_schema; EXPLAIN INSERT ${INSERT}`)
       if (thoroughly) this.#database.exec(`PRAGMA user_version = ${FORMAT}`)
+      return []
     })
   }
 
@@ -119,7 +111,7 @@ export class PlantsTable {
     this.#database.close()
   }
 
-  #transaction<T> (lockWaitMs: number, work: () => T): T {
+  #transaction (lockWaitMs: number, work: () => RowResult[]): RowResult[] | Failure {
     let inCommit = false
     try {
       if (lockWaitMs !== this.#lockWaitMs) this.#database.exec(`PRAGMA busy_timeout = ${Math.max(Math.trunc(lockWaitMs), 0)}`)
@@ -139,9 +131,9 @@ export class PlantsTable {
       } catch {
         // There is no transaction, or the connection is broken; the original error is reported.
       }
-      const fault = transactionError(error, inCommit)
-      if (fault.failure.reopen) this.#fault = new SqliteError(fault.message, { reopen: true })
-      throw fault
+      const { failure } = transactionError(error, inCommit)
+      if (failure.reopen) this.#fault = new SqliteError({ message: failure.message, reopen: true })
+      return failure
     }
   }
 
@@ -152,7 +144,8 @@ export class PlantsTable {
 }
 
 function displaced (path: string, outcomeUnknown = false): SqliteError {
-  return new SqliteError(`${path} was deleted, moved or replaced while it was open: put the right file there, and restart`, { permanent: true, outcomeUnknown })
+  const message = `${path} was deleted, moved or replaced while it was open: put the right file there, and restart`
+  return new SqliteError({ message, permanent: true, outcomeUnknown })
 }
 
 /** The value to bind for a text: `@photostructure/sqlite` cuts off strings at a NUL, but not bytes. */

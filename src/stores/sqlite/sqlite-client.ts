@@ -1,14 +1,20 @@
+import type { EventEmitter } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { systemClock, type Clock } from '../../clock.js'
-import { messageOf } from '../../error-message.js'
 import type { CreateError, StoreWriter, WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../../plant-store.js'
-import { identityOf, LOCK_WAIT_MS } from './database.js'
-import { startDatabaseThread, type DatabaseThread } from './database-thread.js'
+import { identityOf, LOCK_WAIT_MS, requireOwnLog } from './database.js'
 import type { Row } from './plants-table.js'
-import { SqliteError, unusable, type Failure } from './sqlite-error.js'
+import { transactionError, unusable, type Failure } from './sqlite-error.js'
 import type { SqliteAnswer, SqliteRequest } from './sqlite-worker.js'
 
-type FailedAnswer = Extract<SqliteAnswer, { kind: 'failed' }>
+export type DatabaseThread = EventEmitter & { postMessage: (request: SqliteRequest) => void }
+
+/** What a thread gets. The threads share `hasEnded`, which is 1 once the database is closed. */
+export interface ThreadData { path: string, openedFile: string | undefined, hasEnded: Int32Array }
+
+/** Milliseconds: longer than any wait for a lock, and than nearly all commits. */
+const STOP_TIMEOUT_MS = 2_000
 
 /** Writes batches of plants through a thread that has the database open, and starts another thread if that one dies. */
 export class SqliteClient implements StoreWriter {
@@ -19,9 +25,7 @@ export class SqliteClient implements StoreWriter {
   readonly #pending: ((answer: SqliteAnswer) => void)[] = []
   /** The identity of the file, once a thread has had it open. */
   #openedFile: string | undefined
-  /** Whether a thread has ever answered. */
-  #wasLoaded = false
-  #exit: Promise<void> | undefined
+  #exit: Promise<unknown> | undefined
   #closed = false
 
   constructor (
@@ -40,15 +44,15 @@ export class SqliteClient implements StoreWriter {
     // It ends early enough for the outcome to be reported, even after a check that waits too.
     const lockWaitMs = Math.min(earliestDeadline - this.clock.now() - 2 * LOCK_WAIT_MS, LOCK_WAIT_MS)
     const answer = await this.#ask({ kind: 'write', rows, lockWaitMs })
-    if (answer.kind === 'failed') return toCreateError(answer)
-    const { outcomes } = answer
-    return outcomes?.map(result => typeof result === 'string' ? result : toCreateError(result)) ?? rows.map(() => 'stored')
+    if ('message' in answer) return toCreateError(answer)
+    if (answer.length === 0) return rows.map(() => 'stored')
+    return answer.map(result => typeof result === 'string' ? result : toCreateError(result))
   }
 
   /** @throws {StoreUnusable} if the file must not be written */
   async check (thoroughly: boolean): Promise<void> {
     const answer = await this.#ask({ kind: 'check', thoroughly })
-    if (answer.kind === 'failed') throw new (answer.unusable ? StoreUnusable : Error)(`SQLite: ${answer.message}`)
+    if ('message' in answer) throw new (answer.unusable ? StoreUnusable : Error)(`SQLite: ${answer.message}`)
   }
 
   async close (): Promise<void> {
@@ -61,13 +65,12 @@ export class SqliteClient implements StoreWriter {
   async #ask (request: SqliteRequest): Promise<SqliteAnswer> {
     // A thread that ends closes its files first.
     if (this.#thread === undefined && this.#exit !== undefined) await this.#exit
-    if (this.#closed) return failed(new SqliteError('the store is closed'))
+    if (this.#closed) return { message: 'the store is closed' }
     try {
       this.#thread ??= this.#start()
     } catch (error) {
       // In a bundle in CommonJS, the address of the thread's code is not valid.
-      if (error instanceof TypeError) return notLoadable(error)
-      return failed(error instanceof SqliteError ? error : new SqliteError(`no thread for the database could be started: ${messageOf(error)}`))
+      return error instanceof TypeError ? notLoadable(error) : transactionError(error).failure
     }
     this.#thread.postMessage(request)
     return await new Promise(resolve => { this.#pending.push(resolve) })
@@ -76,10 +79,9 @@ export class SqliteClient implements StoreWriter {
   #start (): DatabaseThread {
     const thread = this.startThread(this.path, this.#openedFile)
     // It is unknown what a thread was doing when it died.
-    let fault = failed(new SqliteError('the database thread exited', { outcomeUnknown: true }))
+    let fault: Failure = { message: 'the database thread exited', outcomeUnknown: true }
     thread.on('message', (answer: SqliteAnswer) => {
-      this.#wasLoaded = true
-      if (answer.kind === 'done') this.#openedFile ??= identityOf(this.path)
+      if (!('message' in answer)) this.#openedFile ??= identityOf(this.path)
       else if (answer.reopen) {
         this.#thread = undefined
         fault = { ...answer, outcomeUnknown: false }
@@ -87,25 +89,38 @@ export class SqliteClient implements StoreWriter {
       this.#pending.shift()?.(answer)
     })
     thread.on('error', (error: Error) => {
-      fault = this.#wasLoaded ? { ...fault, message: `${fault.message}: ${error.message}` } : notLoadable(error)
+      fault = this.#openedFile === undefined ? { ...notLoadable(error), outcomeUnknown: true } : { ...fault, message: `${fault.message}: ${error.message}` }
     })
-    this.#exit = new Promise(resolve => {
-      thread.on('exit', () => {
-        this.#thread = undefined
-        for (const resolveRequest of this.#pending.splice(0)) resolveRequest(fault)
-        resolve()
-      })
+    thread.on('exit', () => {
+      this.#thread = undefined
+      for (const resolveRequest of this.#pending.splice(0)) resolveRequest(fault)
     })
+    this.#exit = new Promise(resolve => { thread.on('exit', resolve) })
     return thread
   }
 }
 
-function notLoadable ({ message }: Error): FailedAnswer {
-  return failed(unusable(`the code of the database thread cannot be loaded (${message}): if the app is bundled, mark plant-store as external`))
+/**
+ * Starts the thread of a database. When the process exits, the thread first completes its task:
+ * `@photostructure/sqlite` aborts the whole process if its thread is terminated during a call.
+ * @param openedFile the identity of the file, if an earlier thread had it open
+ */
+function startDatabaseThread (path: string, openedFile: string | undefined): DatabaseThread {
+  if (openedFile === undefined) requireOwnLog(path)
+  const workerData: ThreadData = { path, openedFile, hasEnded: new Int32Array(new SharedArrayBuffer(4)) }
+  // Of the process's own arguments, `--input-type` (with `node -e`) would keep the thread from starting.
+  const worker = new Worker(new URL('./sqlite-worker.js', import.meta.url), { workerData, execArgv: [] })
+  const stop = (): void => {
+    worker.postMessage({ kind: 'close' })
+    Atomics.wait(workerData.hasEnded, 0, 0, STOP_TIMEOUT_MS)
+  }
+  process.on('exit', stop)
+  worker.on('exit', () => process.off('exit', stop))
+  return worker
 }
 
-function failed ({ failure }: SqliteError): FailedAnswer {
-  return { kind: 'failed', ...failure }
+function notLoadable ({ message }: Error): Failure {
+  return unusable(`the code of the database thread cannot be loaded (${message}): if the app is bundled, mark plant-store as external`).failure
 }
 
 function toCreateError ({ message, outcomeUnknown = false, permanent = false }: Failure): CreateError {

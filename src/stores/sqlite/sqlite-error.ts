@@ -17,39 +17,33 @@ export interface Failure {
 
 /** A failure, which threads send each other without its error. */
 export class SqliteError extends Error {
-  readonly failure: Failure
-
-  constructor (message: string, consequences: Omit<Failure, 'message'> = {}) {
-    super(message)
-    this.failure = { message, ...consequences }
+  constructor (readonly failure: Failure) {
+    super(failure.message)
   }
 }
 
 export function unusable (message: string): SqliteError {
-  return new SqliteError(message, { unusable: true, permanent: true, reopen: true })
+  return new SqliteError({ message, unusable: true, permanent: true, reopen: true })
 }
 
 // Primary result codes, https://sqlite.org/rescode.html
-const BUSY = 5
 const CORRUPT = 11
 const FULL = 13
 export const CONSTRAINT = 19
 /** A transaction that fails with one of these stores nothing, even if its commit failed. */
-const NEVER_STORED = new Set([BUSY, FULL, CONSTRAINT])
+const NEVER_STORED = new Set([5 /* BUSY */, FULL, CONSTRAINT])
 /** These leave the connection usable. A damaged page stays damaged however often the file is opened. */
 const STILL_USABLE = new Set([CORRUPT, ...NEVER_STORED])
-const DAMAGED = new Set([CORRUPT, 26])
 const NOT_WRITABLE = new Set<unknown>([3 /* PERM */, 8 /* READONLY */, 14 /* CANTOPEN */, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENAMETOOLONG', 'ELOOP'])
 /** An insert that fails with one of these changes nothing; 0 stands for a value that cannot be bound. */
 const REFUSALS = new Set([0, 1 /* ERROR */, 18 /* TOOBIG */, CONSTRAINT, 20 /* MISMATCH */, 23 /* AUTH */, 25])
-/** Extended codes of constraints whose messages only name parts of the schema. Those of triggers may quote plants. */
-const NAMED_CONSTRAINTS = new Set([275 /* CHECK */, 787 /* FOREIGNKEY */, 1299 /* NOTNULL */, 2067 /* UNIQUE */, 3091])
 
 /** @param inCommit whether the commit itself failed: its record may have reached the disk */
 export function transactionError (error: unknown, inCommit = false): SqliteError {
   if (error instanceof SqliteError) return error
   const code = resultCode(error)
-  return new SqliteError(messageOf(error), {
+  return new SqliteError({
+    message: messageOf(error),
     outcomeUnknown: inCommit && !NEVER_STORED.has(code),
     // Nobody frees disk space within the timeout of a request.
     permanent: code === FULL || code === CONSTRAINT,
@@ -59,17 +53,17 @@ export function transactionError (error: unknown, inCommit = false): SqliteError
   })
 }
 
-/** The error of an insert that the table refuses. Throws the original one if the file is at fault. */
+/** The error of an insert that the table refuses, without its message, in which a trigger may quote the plant. */
 export function refusalOf (error: unknown): SqliteError {
+  // Otherwise the file is at fault.
   if (!REFUSALS.has(resultCode(error))) throw error
-  const { errcode = 0 } = error as { errcode?: number }
-  const reason = NAMED_CONSTRAINTS.has(errcode) ? messageOf(error) : `a trigger, an expression or a type (SQLite error ${errcode})`
-  return new SqliteError(`the table refuses the plant: ${reason}`, { permanent: true })
+  const { errcode = 0, errstr = 'not a value' } = error as { errcode?: number, errstr?: string }
+  return new SqliteError({ message: `the table refuses the plant: ${errstr} (SQLite error ${errcode})`, permanent: true })
 }
 
 /** A full disk or a lock, for example, leaves the file usable. */
 export function openingError (error: unknown, path: string): SqliteError {
-  if (DAMAGED.has(resultCode(error))) return unusable(`${path} is damaged, or is not an SQLite database (${messageOf(error)}): it was not changed; restore a backup, or choose another folder`)
+  if ([CORRUPT, 26].includes(resultCode(error))) return unusable(`${path} is damaged, or is not an SQLite database (${messageOf(error)}): it was not changed; restore a backup, or choose another folder`)
   if (isNotWritable(error)) return unusable(`${path} cannot be written (${messageOf(error)}): give this user write permission, or choose another folder`)
   return transactionError(error)
 }

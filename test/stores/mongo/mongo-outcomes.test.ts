@@ -169,8 +169,8 @@ t.test('the reason why MongoDB is unreachable is one line, without what a server
   const lines: [error: Error, line: string][] = [
     [new Error('socket hang up'), 'MongoDB: socket hang up'],
     [failed({ address: 'a:1', error: new Error('connect ECONNREFUSED a:1') }, { address: 'b:2', error: refusal }),
-      'MongoDB is not reachable: connect ECONNREFUSED a:1; b:2: error 18 (AuthenticationFailed)'],
-    [failed({ address: 'a:1', error: null, type: 'RSSecondary' }), 'MongoDB is not reachable: a:1 is RSSecondary'],
+      'MongoDB is not reachable: a:1: connect ECONNREFUSED a:1; b:2: error 18 (AuthenticationFailed)'],
+    [failed({ address: 'a:1', error: null, type: 'RSSecondary' }), 'MongoDB is not reachable: a:1: RSSecondary'],
     [failed(), 'MongoDB is not reachable: timed out'],
     [withoutReason, 'MongoDB: timed out'],
     [new Error(`the pool was cleared because of "${message}"`, { cause: refusal }), 'MongoDB: error 18 (AuthenticationFailed)'],

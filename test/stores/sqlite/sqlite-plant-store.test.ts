@@ -52,10 +52,10 @@ const raising = (what: string, when = 'BEFORE') => trigger(when, `SELECT RAISE($
 
 /** What someone else adds to the database, so that it refuses each plant whose name begins with SECRET. */
 const refusals: Record<string, [sql: string, reason: RegExp, table?: string]> = {
-  'a unique index': [`INSERT INTO plants VALUES (-1, '${SECRET}', NULL); CREATE UNIQUE INDEX other ON plants(substr(name, 1, 12)) WHERE name LIKE '${SECRET}%'`, /UNIQUE/],
-  'a CHECK': ['', /CHECK constraint failed: no_ficus/, `${TABLE}, CONSTRAINT no_ficus CHECK (name NOT LIKE '${SECRET}%'))`],
-  'a UNIQUE that would replace other plants': [`INSERT INTO plants VALUES (-1, 'Fern', '${SECRET}')`, /UNIQUE/, `${TABLE} UNIQUE ON CONFLICT REPLACE)`],
-  'a foreign key': ["INSERT INTO tags VALUES ('other')", /FOREIGN KEY/, `CREATE TABLE tags(tag TEXT PRIMARY KEY); ${TABLE} REFERENCES tags)`],
+  'a unique index': [`INSERT INTO plants VALUES (-1, '${SECRET}', NULL); CREATE UNIQUE INDEX other ON plants(substr(name, 1, 12)) WHERE name LIKE '${SECRET}%'`, /2067/],
+  'a CHECK': ['', /constraint failed \(SQLite error 275\)/, `${TABLE}, CONSTRAINT no_ficus CHECK (name NOT LIKE '${SECRET}%'))`],
+  'a UNIQUE that would replace other plants': [`INSERT INTO plants VALUES (-1, 'Fern', '${SECRET}')`, /2067/, `${TABLE} UNIQUE ON CONFLICT REPLACE)`],
+  'a foreign key': ["INSERT INTO tags VALUES ('other')", /787/, `CREATE TABLE tags(tag TEXT PRIMARY KEY); ${TABLE} REFERENCES tags)`],
   'a deferred foreign key': ["INSERT INTO tags VALUES ('other')", /FOREIGN KEY/, `CREATE TABLE tags(tag TEXT PRIMARY KEY); ${TABLE} REFERENCES tags DEFERRABLE INITIALLY DEFERRED)`],
   'RAISE(ABORT)': [raising("ABORT, 'no'"), /1811/],
   'RAISE(ABORT) that quotes the plant': [raising("ABORT, 'no'").replace("'no'", "'no ' || NEW.name"), /1811/],
