@@ -58,10 +58,10 @@ export function checkOptions (options: PlantStoreOptions) {
 }
 
 function checkTokens (tokens: Tokens): BearerTokens | Extract<Tokens, Function> {
-  if (typeof tokens === 'function') return tokens
+  if (typeof tokens === 'function' || tokens instanceof BearerTokens) return tokens
   try {
-    if (typeof tokens === 'string') throw new TypeError('a string is not a list of tokens')
-    return tokens instanceof BearerTokens ? tokens : new BearerTokens(tokens)
+    // A string is a list of characters.
+    return new BearerTokens(typeof tokens === 'string' ? [] : tokens)
   } catch (error) {
     throw new TypeError(`plant-store: the option tokens must be a list of access tokens or a function (token, request) => boolean: ${messageOf(error)}`)
   }

@@ -9,7 +9,6 @@ import { databaseFile, describeStore } from '../config/configured-store.js'
 import type { Command } from './command-line.js'
 import { createFile } from './new-file.js'
 import { CopyError } from './sources/plant-source.js'
-import { openPlantsFile } from './sources/sqlite-source.js'
 import { interruption, showProgress } from './terminal.js'
 
 const program = fileURLToPath(new URL('./backup-process.js', import.meta.url))
@@ -22,8 +21,6 @@ export async function backup (env: NodeJS.ProcessEnv, { file, quiet }: Pick<Comm
   const { DATA_DIR, MONGODB_URL } = readStoreLocation(env)
   if (MONGODB_URL !== undefined) throw new ConfigurationError('MONGODB_URL is set: back up MongoDB with its own tools, such as mongodump')
   const path = databaseFile(DATA_DIR)
-  // Checks that the file is one of this package's.
-  ;(await openPlantsFile(path)).database.close()
   const task = { name: 'backup', from: describeStore({ DATA_DIR }), to: file, quiet } as const
   const signal = interruption()
   await createFile(file, async partialPath => {
@@ -38,6 +35,6 @@ export async function backup (env: NodeJS.ProcessEnv, { file, quiet }: Pick<Comm
       // SQLite leaves its journal behind if it fails or is killed.
       await rm(`${partialPath}-journal`, { force: true })
     }
-  }, statSync(path).mode & 0o777)
+  }, (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600) & 0o777)
   return 0
 }

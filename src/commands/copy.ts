@@ -44,10 +44,8 @@ export class Tally {
   inConflict = 0
   invalid = 0
 
-  /** @param report called with a line for each of the first 100 plants that are not copied */
   constructor (private readonly report: (line: string) => void) {}
 
-  /** Counts an entry that is not copied. */
   add (outcome: 'inConflict' | 'invalid', where: string, reason: string): void {
     this[outcome]++
     if (this.notCopied > MAX_NAMED) return

@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { codeOf, messageOf } from '../error-message.js'
+import { messageOf } from '../error-message.js'
 import { ConfigurationError, readStoreLocation, type StoreLocation } from '../config/configuration.js'
 import { databaseFile, describeStore } from '../config/configured-store.js'
 import type { Command } from './command-line.js'
@@ -11,7 +11,6 @@ import type { Entry, PlantSource } from './sources/plant-source.js'
 
 /** `plant-store export`: writes every plant of the configured store as a line of NDJSON; returns the exit code. */
 export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Command): Promise<number> {
-  const { stdout } = process
   const location = readStoreLocation(env)
   const isFile = file !== '-'
   const task = {
@@ -19,18 +18,12 @@ export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Com
     from: describeStore(location),
     to: isFile ? file : 'standard output',
     // On a terminal the plants themselves show the progress.
-    quiet: quiet || (!isFile && stdout.isTTY)
+    quiet: quiet || (!isFile && process.stdout.isTTY)
   } as const
-  try {
-    return await runCopy(task, await openSource(location), async (pages, tally, signal) => {
-      if (isFile) await createFile(file, path => writeLines(pages, createWriteStream(path), tally, signal))
-      else await writeLines(pages, stdout, tally, signal)
-    })
-  } catch (error) {
-    // The reader of the output has closed it, as head does.
-    if (codeOf(error) === 'EPIPE') return 1
-    throw error
-  }
+  return runCopy(task, await openSource(location), async (pages, tally, signal) => {
+    if (isFile) await createFile(file, path => writeLines(pages, createWriteStream(path), tally, signal))
+    else await writeLines(pages, process.stdout, tally, signal)
+  })
 }
 
 async function openSource ({ MONGODB_URL, DATA_DIR }: StoreLocation): Promise<PlantSource> {

@@ -14,6 +14,8 @@ const STORE_TIMEOUT = 60_000
 /** Pages that are pending at once: memory use does not grow with the size of the source. */
 const MAX_PAGES = 6
 
+const requireReady = (store: PlantStore) => store.ready?.().catch(reason => { throw new CopyError(messageOf(reason)) })
+
 /** `plant-store import`: stores the plant of each line of NDJSON in the configured store; returns the exit code. */
 export async function importPlants (env: NodeJS.ProcessEnv, { file, quiet }: Command): Promise<number> {
   const location = readStoreLocation(env)
@@ -42,10 +44,6 @@ async function copyIntoStore (task: Task, source: PlantSource, location: StoreLo
   }
 }
 
-async function requireReady (store: PlantStore): Promise<void> {
-  await store.ready?.().catch(reason => { throw new CopyError(messageOf(reason)) })
-}
-
 /**
  * Creates plants through a store, which batches and retries them and reports each outcome. A copy can be interrupted
  * and run again at any time, since existing plants are not changed.
@@ -68,7 +66,7 @@ export async function createPlants (
     } catch (error) {
       const isUnknown = error instanceof PlantOutcomeUnknown
       // If the store is not ready, it is at fault, and not the plant.
-      if (isUnknown || error instanceof PlantNotStored) await requireReady(store).catch(reason => failure.abort(reason))
+      if (isUnknown || error instanceof PlantNotStored) await requireReady(store)?.catch(fault => failure.abort(fault))
       else failure.abort(error)
       if (!stop.aborted) tally.add('invalid', where, `${isUnknown ? 'it may have been stored' : 'it was not stored'}: ${messageOf(error)}`)
     }

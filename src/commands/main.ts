@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { isatty } from 'node:tty'
 import { inspect } from 'node:util'
-import { messageOf } from '../error-message.js'
+import { codeOf, messageOf } from '../error-message.js'
 import { keepTick } from '../service/http/node-workarounds.js'
 import type { Command } from './command-line.js'
 
@@ -17,15 +17,18 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 // Output that cannot be written ends no process: `plant-store --help | head -1`, or a log on a full disk.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
+/** Errors that the operator can fix: one line, not the stack. Their modules are loaded with the commands. */
+const expected = ['CommandLineError', 'ConfigurationError', 'CopyError', 'StoreUnusable']
+
 const { CommandLineError, readCommand } = await import('./command-line.js')
 try {
   process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
-  process.stderr.write(`plant-store: ${await describe(error)}\n`)
+  // The reader of the output may have closed it, as head does.
+  if (codeOf(error) !== 'EPIPE') process.stderr.write(`plant-store: ${describe(error)}\n`)
   process.exit(error instanceof CommandLineError ? 2 : 1)
 }
 
-/** Runs a command, with only the modules that it needs; returns the exit code. */
 async function run (command: Command): Promise<number> {
   switch (command.name) {
     case 'help':
@@ -52,15 +55,8 @@ async function run (command: Command): Promise<number> {
   }
 }
 
-/** One line if the operator can fix it, otherwise the stack. */
-async function describe (error: unknown): Promise<string> {
-  const expected = [
-    CommandLineError,
-    (await import('../config/read-environment.js')).ConfigurationError,
-    (await import('../plant-store.js')).StoreUnusable,
-    (await import('./sources/plant-source.js')).CopyError
-  ]
+function describe (error: unknown): string {
   // As ENOSPC of the operating system, and `database or disk is full` of SQLite.
   const isOfSystem = error instanceof Error && ('syscall' in error || 'errcode' in error)
-  return isOfSystem || expected.some(type => error instanceof type) ? messageOf(error) : inspect(error)
+  return isOfSystem || expected.includes(Object(error).constructor.name) ? messageOf(error) : inspect(error)
 }

@@ -34,7 +34,6 @@ function typed (text: string, schema: TSchema): unknown {
   return text
 }
 
-/** Reads a secret from a variable, or from the file that another variable names. */
 function readSecret (name: string, env: NodeJS.ProcessEnv): string | undefined {
   const fileVariable = `${name}_FILE`
   const file = env[fileVariable]
@@ -43,7 +42,6 @@ function readSecret (name: string, env: NodeJS.ProcessEnv): string | undefined {
   return readFileOf(fileVariable, file).trim()
 }
 
-/** Reads the file that a variable names; throws a ConfigurationError. */
 export function readFileOf (variable: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')

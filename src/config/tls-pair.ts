@@ -14,8 +14,7 @@ export interface TlsPair {
 /** Reads the two files, if they are set, and checks that TLS can use them; throws a ConfigurationError. */
 export function readTlsPair (certFile: string | undefined, keyFile: string | undefined): TlsPair | undefined {
   if (certFile === undefined && keyFile === undefined) return undefined
-  if (certFile === undefined) throw new ConfigurationError('TLS_CERT_FILE is not set: with TLS_KEY_FILE it must be')
-  if (keyFile === undefined) throw new ConfigurationError('TLS_KEY_FILE is not set: with TLS_CERT_FILE it must be')
+  if (certFile === undefined || keyFile === undefined) throw new ConfigurationError('TLS_CERT_FILE and TLS_KEY_FILE must both be set, or neither')
   const cert = readFileOf('TLS_CERT_FILE', certFile)
   const key = readFileOf('TLS_KEY_FILE', keyFile)
   // In lists, since an empty text would be taken for none.

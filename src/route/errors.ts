@@ -77,13 +77,13 @@ export function errorHeaders ({ kind }: ApiError, requestId: string, authorizati
   if (kind === 'notStored') headers['retry-after'] = '1'
   if (kind === 'tokenUnknown') headers['www-authenticate'] = challenge('the token is not accepted')
   if (kind === 'credentialsMissing') {
+    // RFC 6750, section 3: an error is named only if there are bearer credentials.
     const isBearer = /^Bearer(?: |$)/i.test(authorization)
     headers['www-authenticate'] = isBearer ? challenge('the token is malformed') : 'Bearer realm="plant-store"'
   }
   return headers
 }
 
-/** The challenge of RFC 6750, section 3, which names an error only if there are bearer credentials. */
 function challenge (description: string): string {
   return `Bearer realm="plant-store", error="invalid_token", error_description="${description}"`
 }

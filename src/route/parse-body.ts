@@ -56,17 +56,9 @@ function idLiteral (json: string): string {
 
 /** The value of a JSON number (RFC 8259, section 6); undefined if it is not an integer, or has more than 19 digits. */
 function integerOf (literal: string): bigint | undefined {
-  const sign = literal.startsWith('-') ? '-' : ''
-  const [mantissa = '', exponent = '0'] = literal.slice(sign.length).split(/[eE]/)
-  const [whole = '', fraction = ''] = mantissa.split('.')
-  const digits = whole + fraction
-  let start = 0
-  let end = digits.length
-  while (start < end && digits[start] === '0') start++
-  while (end > start && digits[end - 1] === '0') end--
-  if (start === end) return 0n
-
-  const zeros = Number(exponent) - fraction.length + digits.length - end
-  if (zeros < 0 || end - start + zeros > 19) return undefined
-  return BigInt(sign + digits.slice(start, end) + '0'.repeat(zeros))
+  const [, sign = '', whole = '', fraction = '', exponent] = /^(-?)(\d+)\.?(\d*)[eE]?(.*)$/.exec(literal) ?? []
+  const [, digits, zeros = ''] = /^0*(\d*[1-9])?(0*)$/.exec(whole + fraction) ?? []
+  if (digits === undefined) return 0n
+  const more = Number(exponent) - fraction.length + zeros.length
+  return more < 0 || digits.length + more > 19 ? undefined : BigInt(sign + digits + '0'.repeat(more))
 }

@@ -1,6 +1,6 @@
 import type { Server as NetServer, Socket } from 'node:net'
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Tokens } from '../route/authentication.js'
 import { ApiError, sendError } from '../route/errors.js'
 import { plantStore } from '../plugin.js'
@@ -36,7 +36,6 @@ export async function createApp (
   const latestReplies = new WeakMap<Socket, FastifyReply>()
   const { loggerFor, report } = faultLoggers(log)
 
-  /** Begins a request; returns its error if it is not well-formed. */
   function begin (request: FastifyRequest, reply: FastifyReply): ApiError | undefined {
     // For Fastify's own warnings. As its `loggerInstance`, it would take 5 % of the processor time of a create request.
     request.log = reply.log = log
@@ -82,8 +81,10 @@ export async function createApp (
     if (!(error instanceof ApiError) || error.statusCode >= 500) request.log = loggerFor(request.id)
     done()
   })
-  app.setErrorHandler((error, request, reply) => {
-    sendError(error instanceof ApiError ? error : new ApiError('internal', undefined, error), request, reply)
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    // @fastify/static refuses, for example, a path that leaves its folder, or a range that a file does not have.
+    const kind = Number(error.statusCode) < 500 ? 'pathUnknown' : 'internal'
+    sendError(error instanceof ApiError ? error : new ApiError(kind, undefined, error), request, reply)
   })
   // A file of the API page that does not exist.
   app.setNotFoundHandler(() => { throw new ApiError('pathUnknown') })

@@ -1,7 +1,6 @@
 import swagger from '@fastify/swagger'
-import type { FastifyError, FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { version } from '../config/version.js'
-import { ApiError } from '../route/errors.js'
 import { errorResponses, ErrorSchema, NewPlantSchema, PlantSchema } from '../route/schemas.js'
 import { HealthSchema } from './health.js'
 
@@ -29,7 +28,6 @@ const openapi = {
 
 interface Document { components?: object, paths?: Record<string, Record<string, { responses: object }>> }
 
-/** Adds what belongs to all operations, and names the schemas. */
 function complete (document: Document): object {
   const operations = Object.values(document.paths ?? {}).flatMap(path => Object.values(path))
   for (const operation of operations) Object.assign(operation.responses, common)
@@ -50,11 +48,6 @@ export async function describeApi (app: FastifyInstance, docs: boolean): Promise
   app.get('/openapi.json', () => app.swagger())
   if (!docs) return
   await app.register(async page => {
-    page.setErrorHandler((error: FastifyError) => {
-      // @fastify/static refuses, for example, a path that leaves its folder, or a range that a file does not have.
-      const isOfStatic = !(error instanceof ApiError) && Number(error.statusCode) < 500
-      throw isOfStatic ? new ApiError('pathUnknown') : error
-    })
     await page.register(import('@fastify/swagger-ui'), {
       routePrefix: '/docs',
       // The links of the page are relative: a proxy may serve it under a prefix.

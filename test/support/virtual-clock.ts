@@ -1,6 +1,7 @@
-import type { Clock, Timer } from '../../src/clock.js'
+import type { Clock } from '../../src/clock.js'
 
-interface Task extends Timer {
+interface Task {
+  unref: () => void
   at: number
   run: () => void
   isRef: boolean
@@ -17,7 +18,7 @@ export class VirtualClock implements Clock {
     return this.#now
   }
 
-  setTimeout (run: () => void, delay: number): Timer {
+  setTimeout (run: () => void, delay: number): Task {
     // As in Node, a delay has whole milliseconds, at least one.
     const unref = (): void => { task.isRef = false }
     const task: Task = { unref, at: this.#now + Math.max(Math.trunc(delay), 1), run, isRef: true }
@@ -26,7 +27,7 @@ export class VirtualClock implements Clock {
     return task
   }
 
-  clearTimeout (timer: Timer): void {
+  clearTimeout (timer: object): void {
     this.#tasks = this.#tasks.filter(other => other !== timer)
   }
 

@@ -3,9 +3,6 @@ import { addAbortSignal } from 'node:stream'
 import { parseBody } from '../../route/parse-body.js'
 import { CopyError, readEntry, type PlantSource } from './plant-source.js'
 
-/** More than the largest MongoDB document takes with every character escaped. */
-const MAX_LINE_BYTES = 2 ** 27
-
 /**
  * Plants in NDJSON, one per line; blank lines are skipped.
  * @param path a file, or `-` for standard input
@@ -38,7 +35,8 @@ export async function * linesOf (chunks: AsyncIterable<string>): AsyncGenerator<
   let rest = ''
   for await (const chunk of chunks) {
     rest += chunk
-    if (rest.length > MAX_LINE_BYTES) throw new CopyError(`a line is longer than ${MAX_LINE_BYTES} bytes, and so is no plant`)
+    // The largest MongoDB document is smaller, even with every character escaped.
+    if (rest.length > 2 ** 27) throw new CopyError('a line is longer than 128 MiB, and so is no plant')
     // A long line is split once, not with each of its chunks.
     if (!chunk.includes('\n')) continue
     const lines = rest.split('\n')

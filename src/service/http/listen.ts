@@ -4,7 +4,6 @@ import { chmod, stat, unlink } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import https from 'node:https'
 import { connect, createServer, type AddressInfo, type Server as NetServer } from 'node:net'
-import { dirname } from 'node:path'
 import { codeOf } from '../../error-message.js'
 import { ConfigurationError, isSocketPath } from '../../config/configuration.js'
 
@@ -42,9 +41,7 @@ export async function listenOn (server: Server, host: string, port: number): Pro
 
 /** Removes the socket that a killed process left behind; throws a ConfigurationError if no socket can be made there. */
 export async function removeStaleSocket (path: string): Promise<void> {
-  const refused = (fault: string) => new ConfigurationError(`HOST is ${JSON.stringify(path)}, ${fault}: it must be a path that is not in use, in an existing folder`)
-  // Listening would fail with "permission denied".
-  if (await stat(dirname(path)).catch(codeOf) === 'ENOENT') throw refused('whose folder does not exist')
+  const refused = (fault: string) => new ConfigurationError(`HOST is ${JSON.stringify(path)}, ${fault}: it must be a path that is not in use`)
   const found = await stat(path).catch(() => undefined)
   if (found === undefined) return
   if (!found.isSocket()) throw refused('which is a file that is not a socket')

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../clock.js'
+import type { Clock } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../../plant-store.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from './store-writer.js'
@@ -41,7 +41,7 @@ export class BatchQueue {
   #pending: PendingCreate[] = []
   #inFlight = 0
   #turn: object | undefined
-  #timer: Timer | undefined
+  #timer: object | undefined
   /** How many batches have failed as a whole; of those that were in flight together, only the first counts. */
   #failures = 0
   #resumeAt = 0
