@@ -5,16 +5,13 @@ import type { CreateError, StoreWriter, WriteResult } from '../batching/store-wr
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../../plant-store.js'
 import { identityOf, LOCK_WAIT_MS, requireOwnLog } from './database.js'
 import type { Row } from './plants-table.js'
-import { transactionError, unusable, type Failure } from './sqlite-error.js'
+import { SqliteError, unusable, type Failure } from './sqlite-error.js'
 import type { SqliteAnswer, SqliteRequest } from './sqlite-worker.js'
 
 export type DatabaseThread = EventEmitter & { postMessage: (request: SqliteRequest) => void }
 
 /** What a thread gets. The threads share `hasEnded`, which is 1 once the database is closed. */
 export interface ThreadData { path: string, openedFile: string | undefined, hasEnded: Int32Array }
-
-/** Milliseconds: longer than any wait for a lock, and than nearly all commits. */
-const STOP_TIMEOUT_MS = 2_000
 
 /** Writes batches of plants through a thread that has the database open, and starts another thread if that one dies. */
 export class SqliteClient implements StoreWriter {
@@ -69,8 +66,10 @@ export class SqliteClient implements StoreWriter {
     try {
       this.#thread ??= this.#start()
     } catch (error) {
+      if (error instanceof SqliteError) return error.failure
       // In a bundle in CommonJS, the address of the thread's code is not valid.
-      return error instanceof TypeError ? notLoadable(error) : transactionError(error).failure
+      if (error instanceof TypeError) return notLoadable(error)
+      return { message: `no thread for the database could be started: ${(error as Error).message}` }
     }
     this.#thread.postMessage(request)
     return await new Promise(resolve => { this.#pending.push(resolve) })
@@ -112,7 +111,8 @@ function startDatabaseThread (path: string, openedFile: string | undefined): Dat
   const worker = new Worker(new URL('./sqlite-worker.js', import.meta.url), { workerData, execArgv: [] })
   const stop = (): void => {
     worker.postMessage({ kind: 'close' })
-    Atomics.wait(workerData.hasEnded, 0, 0, STOP_TIMEOUT_MS)
+    // Milliseconds: longer than any wait for a lock, and than nearly all commits.
+    Atomics.wait(workerData.hasEnded, 0, 0, 2_000)
   }
   process.on('exit', stop)
   worker.on('exit', () => process.off('exit', stop))

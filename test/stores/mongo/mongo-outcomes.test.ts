@@ -1,7 +1,10 @@
 import { cpSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError, type TopologyDescription } from 'mongodb'
+import {
+  MongoClient, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError, type Collection,
+  type TopologyDescription
+} from 'mongodb'
 import t, { type Test } from 'tap'
 import { faultOf, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
 import { commandFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
@@ -136,6 +139,27 @@ t.test('a server that a host\'s driver cannot reach is known to be unreachable',
     await t.rejects(writer.check(false), isUnreachable)
     t.match(await writer.write([FICUS], performance.now() + 60_000), { ...notStored, ...isUnreachable })
   }
+})
+
+t.test('a client of the store\'s own that finds no server is replaced only if it never connected', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const clients: MongoClient[] = []
+  const connect = (): Collection => {
+    const client = new MongoClient(mongo.url, { monitorCommands: true, serverSelectionTimeoutMS: 300 })
+    clients.push(client)
+    return client.db('plant_store').collection('plants')
+  }
+  const writer = new MongoWriter(connect(), connect)
+  t.teardown(() => Promise.all([writer.close(), ...clients.map(client => client.close())]))
+  await writer.check(false)
+  await mongo.stop()
+  // The driver notices it with the first command.
+  for (let turn = 0; turn < 3; turn++) await t.rejects(writer.check(false))
+  t.equal(clients.length, 1, 'its monitor still looks for the server')
+  const never = new MongoWriter(connect(), connect)
+  t.teardown(() => never.close())
+  await t.rejects(never.check(false))
+  t.equal(clients.length, 3)
 })
 
 t.test('with a client that does not monitor commands, a broken connection leaves the outcome unknown', async t => {
