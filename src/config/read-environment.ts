@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { Value } from '@sinclair/typebox/value'
 import { codeOf } from '../error-message.js'
 
 /** An invalid variable. The message names it, its fault and what is allowed, and never contains a secret. */
@@ -18,9 +18,8 @@ export function readEnvironment<Schema extends TObject> (env: NodeJS.ProcessEnv,
     const text = SECRETS.includes(name) ? readSecret(name, env) : env[name]
     return [name, text === undefined ? variable.default : typed(text, variable)]
   }))
-  const compiled = TypeCompiler.Compile(schema)
-  if (compiled.Check(values)) return values
-  const { path = '', value, schema: variable = schema } = compiled.Errors(values).First() ?? {}
+  if (Value.Check(schema, values)) return values
+  const { path = '', value, schema: variable = schema } = Value.Errors(schema, values).First() ?? {}
   const name = path.slice(1)
   const fault = value === '' ? 'is empty' : SECRETS.includes(name) ? 'cannot be used' : `is ${JSON.stringify(env[name])}`
   const defaultValue = variable.default === undefined ? '' : `; unset, it is ${variable.default}`

@@ -59,7 +59,8 @@ export class RawConnection {
   }
 
   async closed (): Promise<void> {
-    if (!this.socket.closed) await once(this.socket, 'close')
+    // Not events.once, which rejects if the server resets the connection.
+    if (!this.socket.closed) await new Promise(resolve => { this.socket.once('close', resolve) })
   }
 
   #notice (): void {
