@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { NewPlant, PlantStore } from '../../src/plant-store.js'
@@ -383,10 +382,11 @@ t.test('a slow client is cut off: its headers after 10 s, the whole request afte
     ['a body that trickles', post({ length: ['Content-Length: 1000'] }), ' ']
   ]
   await Promise.all(slow.map(async ([name, bytes, trickle]) => {
-    const { socket, answers } = (await RawConnection.open(t, port)).write(bytes)
+    const connection = (await RawConnection.open(t, port)).write(bytes)
+    const { socket, answers } = connection
     const drip = setInterval(() => { if (trickle !== '' && socket.writable) socket.write(trickle) }, 500)
     const began = performance.now()
-    await Promise.race([once(socket, 'close'), sleep(14_000, undefined, { ref: false })])
+    await Promise.race([connection.closed(), sleep(14_000, undefined, { ref: false })])
     clearInterval(drip)
     const seconds = (performance.now() - began) / 1_000
     t.ok(seconds < 13, `${name}: cut after ${seconds.toFixed(1)} s`)
