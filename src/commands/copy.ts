@@ -40,7 +40,6 @@ export async function runCopy (
 export class Tally {
   copied = 0
   alreadyThere = 0
-  /** Plants whose id another plant has. */
   inConflict = 0
   invalid = 0
 

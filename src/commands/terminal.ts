@@ -34,7 +34,6 @@ export function showProgress (
   const timer = quiet ? undefined : setInterval(show, output.isTTY ? 100 : 5_000)
   return {
     line,
-    /** Shows the last state, and ends the line. */
     end (): void {
       clearInterval(timer)
       if (!quiet) line(`${name}: ${state()}`)

@@ -23,6 +23,8 @@ export class ServiceMetrics {
 
   constructor (configuration: Partial<Configuration> = {}) {
     collectDefaultMetrics({ register: this.registry })
+    // Gauges that are named like counters, which promtool finds fault with.
+    for (const what of ['resources', 'handles', 'requests']) this.registry.removeSingleMetric(`nodejs_active_${what}_total`)
     for (const [method, route, status] of FAULTS) this.#requests.zero({ method, route, status_code: status })
 
     const queues: QueueMessage[] = []
