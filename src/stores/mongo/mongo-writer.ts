@@ -116,7 +116,8 @@ export class MongoWriter implements StoreWriter {
    * @returns why no server was found, also if this attempt was too short to tell
    */
   #explain (error: DriverError, plants: MongoCollection): DriverError {
-    if (error.name === 'MongoServerSelectionError') {
+    // The driver closes the topology of a client that could not connect, even after the command was aborted.
+    if (/^Mongo(?:ServerSelection|TopologyClosed)Error$/.test(error.name)) {
       this.#notFound = error
       const oldest = this.clock.now() - (plants.db.client.options.connectTimeoutMS || Infinity) - MONITOR_MARGIN_MS
       const isForgotten = serversOf(error)?.some(server => server.type === 'Unknown' && server.lastUpdateTime < oldest)

@@ -1,6 +1,7 @@
 import { cpSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   MongoClient, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError, type Collection,
   type TopologyDescription
@@ -160,6 +161,25 @@ t.test('a client of the store\'s own that finds no server is replaced only if it
   t.teardown(() => never.close())
   await t.rejects(never.check(false))
   t.equal(clients.length, 3)
+})
+
+t.test('a client whose first connection fails only after its command was given up is replaced, too', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  await mongo.stop()
+  const clients: MongoClient[] = []
+  const connect = (): Collection => {
+    const client = new MongoClient(mongo.url, { monitorCommands: true, serverSelectionTimeoutMS: 300 })
+    clients.push(client)
+    return client.db('plant_store').collection('plants')
+  }
+  const writer = new MongoWriter(connect(), connect)
+  t.teardown(() => Promise.all([writer.close(), ...clients.map(client => client.close())]))
+  t.match(await writer.write([FICUS], performance.now() + 100), { message: 'MongoDB: no response in time' })
+  await sleep(600)
+  await mongo.start()
+  await t.rejects(writer.check(false), 'the driver has closed this client')
+  await t.resolves(writer.check(false))
+  t.equal(clients.length, 2)
 })
 
 t.test('with a client that does not monitor commands, a broken connection leaves the outcome unknown', async t => {
