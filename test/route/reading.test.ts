@@ -5,7 +5,7 @@ import plantStore from '../../src/index.js'
 import type { CreateOutcome, PlantStore } from '../../src/plant-store.js'
 import { host, tokens } from '../support/http/hosts.js'
 import { exchange, listen, RawConnection } from '../support/http/raw-connection.js'
-import { answersError, AUTHORIZATION, HEAD, JSON_TYPE, serve } from '../support/http/service.js'
+import { answersError, AUTHORIZATION, buildService, HEAD, JSON_TYPE, serve } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { until } from '../support/until.js'
 
@@ -164,6 +164,14 @@ t.test('in a host too, even if its preParsing hook pipes the body', async t => {
     if (pipes) app.addHook('preParsing', async (_request, _reply, payload) => payload.pipe(new PassThrough()))
     await app.register(plantStore, { store: forgetfulStore(), tokens })
     await assertRefused(t, await listen(app), refused)
+  }
+})
+
+t.test('a body of exactly the limit is accepted, and one byte more is not', async t => {
+  const body = '{"id":1,"name":"Monstera"}'
+  for (const [limit, status] of [[body.length, 200], [body.length - 1, 413]] as const) {
+    const { create } = await buildService(t, forgetfulStore(), { BODY_LIMIT: limit })
+    t.equal((await create(body)).statusCode, status)
   }
 })
 
