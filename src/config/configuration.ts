@@ -22,8 +22,7 @@ const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as
  * of the variable in the help.
  */
 export const environment = Type.Object({
-  // unix(7): `sun_path` has 108 bytes on Linux and 104 on macOS, with a NUL at its end. Node 20 would cut off the rest.
-  HOST: text({ default: '127.0.0.1', pattern: '^(/.{1,102}|[^\\s/]+)$' }, 'an IP address or a host name, or the path of a Unix socket, 103 characters at most'),
+  HOST: text({ default: '127.0.0.1', pattern: '^(/.+|[^\\s/]+)$' }, 'an IP address or a host name, or the path of a Unix socket, 103 bytes at most'),
   PORT: integer({ default: 3000, minimum: 0, maximum: 65535 }, 'the port to listen on, or 0 for a free one'),
   ACCESS_TOKENS: Type.Optional(text({ pattern: '\\S' }, 'the accepted bearer tokens, 16 characters or more, separated by commas or white space')),
   MONGODB_URL: Type.Optional(text({ pattern: '^mongodb(\\+srv)?://\\S+$' }, 'a MongoDB connection string, mongodb://… or mongodb+srv://…; unset, plants go to SQLite')),
@@ -62,7 +61,9 @@ export function isSocketPath (host: string): boolean {
 export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
   const isProduction = env.NODE_ENV === 'production'
   const values = readEnvironment(env, environment)
-  const { TRUST_PROXY, REQUEST_ID_HEADER, TLS_CERT_FILE, TLS_KEY_FILE } = values
+  const { HOST, TRUST_PROXY, REQUEST_ID_HEADER, TLS_CERT_FILE, TLS_KEY_FILE } = values
+  // unix(7): `sun_path` has 108 bytes on Linux and 104 on macOS, with a NUL at its end. Node 20 would cut off the rest.
+  if (isSocketPath(HOST) && Buffer.byteLength(HOST) > 103) throw new ConfigurationError(`HOST is a path of ${Buffer.byteLength(HOST)} bytes: it must be ${environment.properties.HOST.description}`)
   if (TRUST_PROXY !== undefined) trustedProxies(TRUST_PROXY)
   if (reservedHeaders.test(REQUEST_ID_HEADER ?? '')) {
     throw new ConfigurationError(`REQUEST_ID_HEADER is ${REQUEST_ID_HEADER}, which has another meaning in HTTP: it must be the name of a header such as x-request-id`)

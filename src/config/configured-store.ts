@@ -3,7 +3,6 @@ import { messageOf } from '../error-message.js'
 import type { PlantStore } from '../plant-store.js'
 import { ConfigurationError, type Configuration, type StoreLocation } from './configuration.js'
 
-/** The database file of the embedded store. */
 export function databaseFile (dataDir: string): string {
   return join(resolve(dataDir), 'plants.db')
 }

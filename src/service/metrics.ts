@@ -5,7 +5,7 @@ import { channels, type QueueMessage } from '../diagnostics.js'
 import type { Configuration } from '../config/configuration.js'
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 256]
 
 const OUTCOMES = ['stored', 'same', 'taken', 'not_stored', 'unknown', 'failed'] as const
 /** The increase of a counter whose first sample is above 0 is invisible to an alert, so all series start at 0. */

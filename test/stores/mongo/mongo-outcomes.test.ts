@@ -35,6 +35,19 @@ async function writerOn (t: Test, mongo: ScriptedMongo, driver: typeof import('m
   return writer
 }
 
+/** A writer whose client is its own, and the clients that it has made. */
+function ownClientOn (t: Test, mongo: ScriptedMongo): { writer: MongoWriter, clients: readonly MongoClient[] } {
+  const clients: MongoClient[] = []
+  const connect = (): Collection => {
+    const client = new MongoClient(mongo.url, { monitorCommands: true, serverSelectionTimeoutMS: 300 })
+    clients.push(client)
+    return client.db('plant_store').collection('plants')
+  }
+  const writer = new MongoWriter(connect(), connect)
+  t.teardown(() => Promise.all([writer.close(), ...clients.map(client => client.close())]))
+  return { writer, clients }
+}
+
 const refused = (message: RegExp | string) => ({ name: 'PlantNotStored', permanent: true, message })
 const notStored = { name: 'PlantNotStored', permanent: false }
 const unknown = (message: RegExp | string = /./) => ({ name: 'PlantOutcomeUnknown', message })
@@ -144,36 +157,21 @@ t.test('a server that a host\'s driver cannot reach is known to be unreachable',
 
 t.test('a client of the store\'s own that finds no server is replaced only if it never connected', async t => {
   const mongo = await ScriptedMongo.start(t)
-  const clients: MongoClient[] = []
-  const connect = (): Collection => {
-    const client = new MongoClient(mongo.url, { monitorCommands: true, serverSelectionTimeoutMS: 300 })
-    clients.push(client)
-    return client.db('plant_store').collection('plants')
-  }
-  const writer = new MongoWriter(connect(), connect)
-  t.teardown(() => Promise.all([writer.close(), ...clients.map(client => client.close())]))
+  const { writer, clients } = ownClientOn(t, mongo)
   await writer.check(false)
   await mongo.stop()
   // The driver notices it with the first command.
   for (let turn = 0; turn < 3; turn++) await t.rejects(writer.check(false))
   t.equal(clients.length, 1, 'its monitor still looks for the server')
-  const never = new MongoWriter(connect(), connect)
-  t.teardown(() => never.close())
-  await t.rejects(never.check(false))
-  t.equal(clients.length, 3)
+  const never = ownClientOn(t, mongo)
+  await t.rejects(never.writer.check(false))
+  t.equal(never.clients.length, 2)
 })
 
 t.test('a client whose first connection fails only after its command was given up is replaced, too', async t => {
   const mongo = await ScriptedMongo.start(t)
   await mongo.stop()
-  const clients: MongoClient[] = []
-  const connect = (): Collection => {
-    const client = new MongoClient(mongo.url, { monitorCommands: true, serverSelectionTimeoutMS: 300 })
-    clients.push(client)
-    return client.db('plant_store').collection('plants')
-  }
-  const writer = new MongoWriter(connect(), connect)
-  t.teardown(() => Promise.all([writer.close(), ...clients.map(client => client.close())]))
+  const { writer, clients } = ownClientOn(t, mongo)
   t.match(await writer.write([FICUS], performance.now() + 100), { message: 'MongoDB: no response in time' })
   await sleep(600)
   await mongo.start()
