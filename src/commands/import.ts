@@ -1,7 +1,7 @@
 import { messageOf } from '../error-message.js'
 import { ConfigurationError, readStoreLocation, type StoreLocation } from '../config/configuration.js'
 import { createStore, databaseFile, describeStore } from '../config/configured-store.js'
-import { PlantNotStored, PlantOutcomeUnknown, type PlantStore } from '../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type PlantStore } from '../stores/plant-store.js'
 import type { Command } from './command-line.js'
 import { runCopy, type Tally } from './copy.js'
 import { ndjsonSource } from './sources/ndjson-source.js'

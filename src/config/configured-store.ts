@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { messageOf } from '../error-message.js'
-import type { PlantStore } from '../plant-store.js'
+import type { PlantStore } from '../stores/plant-store.js'
 import { ConfigurationError, type Configuration, type StoreLocation } from './configuration.js'
 
 export function databaseFile (dataDir: string): string {

@@ -4,7 +4,7 @@ import type { TObject } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { FastifySchemaValidationError } from 'fastify'
 import type { FastifyRouteSchemaDef } from 'fastify/types/schema.js'
-import type { NewPlant } from '../plant-store.js'
+import type { NewPlant } from '../stores/plant-store.js'
 import { ApiError } from './errors.js'
 
 /** The rule for each field of a NewPlant, as error messages state it. */

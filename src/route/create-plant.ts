@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
-import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../stores/plant-store.js'
 import { ApiError, type ErrorName } from './errors.js'
 import type { PendingLimits } from './pending-limits.js'
 

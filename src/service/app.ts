@@ -4,7 +4,7 @@ import fastify, { LogController, type FastifyBaseLogger, type FastifyError, type
 import type { Tokens } from '../route/authentication.js'
 import { ApiError, sendError } from '../route/errors.js'
 import { plantStore } from '../plugin.js'
-import type { PlantStore } from '../plant-store.js'
+import type { PlantStore } from '../stores/plant-store.js'
 import type { Configuration } from '../config/configuration.js'
 import { trustedProxies } from '../config/trusted-proxies.js'
 import { healthRoutes, type Health } from './health.js'

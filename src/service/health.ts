@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { messageOf } from '../error-message.js'
 import { ApiError } from '../route/errors.js'
 import { ErrorSchema, errorResponses } from '../route/schemas.js'
-import type { PlantStore } from '../plant-store.js'
+import type { PlantStore } from '../stores/plant-store.js'
 
 const READY_TIMEOUT_MS = 3_000
 const LAG_INTERVAL_MS = 100

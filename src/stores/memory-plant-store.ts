@@ -1,4 +1,4 @@
-import { PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../plant-store.js'
+import { PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
 
 /** Stores plants in memory, for tests. It keeps every promise of `PlantStore` except durability. */
 export function memoryPlantStore (): PlantStore & { readonly plants: ReadonlyMap<bigint, NewPlant> } {

@@ -4,7 +4,7 @@ import { Tally } from '../../src/commands/copy.js'
 import { createPlants } from '../../src/commands/import.js'
 import { CopyError, type Entry } from '../../src/commands/sources/plant-source.js'
 import { showProgress } from '../../src/commands/terminal.js'
-import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
 import { until } from '../support/until.js'
 import { manyPlants, pagesOf } from './plants.js'
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { channels, type CreateMessage } from '../../src/diagnostics.js'
-import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type PlantStore } from '../../src/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type PlantStore } from '../../src/stores/plant-store.js'
 import { answersError, answersPlant, buildService, TOKEN } from '../support/http/service.js'
 import { onBothStores, type NewPlace } from '../support/stores/places.js'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { memoryPlantStore } from '../../src/index.js'
 import { plantStoreContract, type StoreSetup } from '../../src/stores/contract.js'
-import { PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/plant-store.js'
+import { PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
 
 type Fields = Omit<NewPlant, 'id'>
 

@@ -1,7 +1,7 @@
 import { validatorCompiler } from '../../route/compilers.js'
 import { ApiError } from '../../route/errors.js'
 import { NewPlantSchema } from '../../route/schemas.js'
-import type { NewPlant } from '../../plant-store.js'
+import type { NewPlant } from '../../stores/plant-store.js'
 
 export interface Entry {
   /** For people: `line 17`, `id 5`. */

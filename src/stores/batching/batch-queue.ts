@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
-import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../plant-store.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from './store-writer.js'
 
 /** Of 512 at once, the main thread answers some while the others are written: 4 % less time than in one batch. */

@@ -1,5 +1,5 @@
 import type { CreateError, WriteResult } from '../batching/store-writer.js'
-import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
 import { describe, faultOf, serversOf, wasSilent, type DriverError } from './mongo-errors.js'
 
 /** An element of `writeErrors` in the response to `insert`. Not every server names the index of a duplicate key. */

@@ -1,5 +1,5 @@
 import { BatchedPlantStore } from '../batching/batched-plant-store.js'
-import type { PlantStore } from '../../plant-store.js'
+import type { PlantStore } from '../plant-store.js'
 import { connectionTo, databaseOf } from './mongo-connection.js'
 import type { MongoCollection, MongoDatabase, MongoDriverClient } from './mongo-driver.js'
 import { MongoWriter } from './mongo-writer.js'

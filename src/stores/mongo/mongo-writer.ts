@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
-import { PlantOutcomeUnknown, type NewPlant } from '../../plant-store.js'
+import { PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
 import { EVENTS, type DriverEvent, type MongoCollection } from './mongo-driver.js'
 import { describe, faultOf, serversOf, type DriverError } from './mongo-errors.js'
 import {

@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
-import type { CreateOutcome } from '../../plant-store.js'
+import type { CreateOutcome } from '../plant-store.js'
 import { FORMAT, identityOf, LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
 import { CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError, type Failure } from './sqlite-error.js'
 

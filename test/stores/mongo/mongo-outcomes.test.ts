@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import { faultOf, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
 import { commandFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
-import type { NewPlant } from '../../../src/plant-store.js'
+import type { NewPlant } from '../../../src/stores/plant-store.js'
 import {
   answer, closeAfterStoring, closeBeforeStoring, hang, writeConcernError, writeErrors, type Cue
 } from '../../support/scripted-mongodb/cues.js'

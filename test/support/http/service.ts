@@ -8,7 +8,7 @@ import type { Tokens } from '../../../src/route/authentication.js'
 import { createApp } from '../../../src/service/app.js'
 import type { Configuration } from '../../../src/config/configuration.js'
 import { Health } from '../../../src/service/health.js'
-import type { PlantStore } from '../../../src/plant-store.js'
+import type { PlantStore } from '../../../src/stores/plant-store.js'
 
 export const TOKEN = 'a-token-for-the-tests'
 export const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`

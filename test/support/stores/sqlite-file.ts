@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import type { Test } from 'tap'
-import type { PlantStore } from '../../../src/plant-store.js'
+import type { PlantStore } from '../../../src/stores/plant-store.js'
 import { sqliteBinding } from '../../../src/stores/sqlite/database.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 

@@ -74,3 +74,16 @@ export class PlantOutcomeUnknown extends Error {
 export class StoreUnusable extends Error {
   override name = 'StoreUnusable'
 }
+
+/**
+ * Checks the plant that a caller passes to `create`, and copies it, so that what the caller does to it later has no
+ * effect.
+ * @throws {TypeError} that names the field, never its content
+ */
+export function checkedPlant ({ id, name, tag }: NewPlant): NewPlant {
+  if (typeof id !== 'bigint' || BigInt.asIntN(64, id) !== id) throw new TypeError('a plant needs an id: a bigint of int64')
+  if (typeof name !== 'string' || !name.isWellFormed()) throw new TypeError('a plant needs a name: a string of well-formed Unicode')
+  if (tag === undefined) return { id, name }
+  if (typeof tag !== 'string' || !tag.isWellFormed()) throw new TypeError('the tag of a plant must be a string of well-formed Unicode, or be absent')
+  return { id, name, tag }
+}
