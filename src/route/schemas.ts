@@ -31,7 +31,7 @@ export const ErrorSchema = Type.Object({
   message: Type.String({ description: 'Error message text', examples: ['name must be a string of well-formed Unicode'] })
 }, { title: 'Error', description: 'What is wrong, and what to do next' })
 
-/** What a client sends; `NewPlant` in `plant-store.ts` is the same, for a store. */
+/** What a client sends; `NewPlant` in `stores/plant-store.ts` is the same, for a store. */
 export type PlantWire = Static<typeof PlantSchema>
 export type ErrorWire = Static<typeof ErrorSchema>
 
