@@ -33,7 +33,7 @@ export interface PlantStoreOptions {
  */
 export const limits = {
   bodyLimit: { default: 1_048_576, minimum: 1, maximum: 16_000_000 },
-  storeTimeout: { default: 10_000, minimum: 1, maximum: 3_600_000 },
+  storeTimeout: { default: 10_000, minimum: 500, maximum: 3_600_000 },
   queueLimit: { default: 10_000, minimum: 1, maximum: 1_000_000 },
   queueBytes: { default: 67_108_864, minimum: 1, maximum: 1_099_511_627_776 }
 } as const
