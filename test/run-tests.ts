@@ -27,6 +27,9 @@ const { values, positionals } = parseArgs({
   }
 })
 const timeout = Number(values.timeout)
+const env: NodeJS.ProcessEnv = { ...process.env, TAP_TIMEOUT: String(timeout) }
+// A folder in which each process and thread of the tests notes what it ran: see .ci/coverage.js.
+if (process.env.COVERAGE !== undefined) env.NODE_V8_COVERAGE = resolve(process.env.COVERAGE)
 const tests = fileURLToPath(new URL('.', import.meta.url))
 // In CI a test that lacks a program fails.
 const maySkip = process.env.TAP_FAIL_SKIP !== '1'
@@ -70,9 +73,7 @@ async function runFile (file: string): Promise<void> {
   })
 
   const begin = performance.now()
-  const child = spawn(process.execPath, [file], {
-    stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, TAP_TIMEOUT: String(timeout) }
-  })
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'], env })
   child.stdout.pipe(parser)
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text })
