@@ -4,11 +4,13 @@ import { channels } from './diagnostics.js'
 import { checkOptions, type PlantStoreOptions } from './options.js'
 import { bearerAuthentication } from './route/authentication.js'
 import { bodyReader } from './route/body-reader.js'
-import { serializerCompiler, validatorCompiler } from './route/compilers.js'
+import { requestedPlant } from './route/compilers.js'
 import { plantCreator } from './route/create-plant.js'
 import { ApiError, errorHandler } from './route/errors.js'
 import { BODY_BYTES, PendingLimits } from './route/pending-limits.js'
 import { createPlantSchema, describeOperation } from './route/schemas.js'
+import { setCompilers } from './route/set-compilers.js'
+import { openStore } from './stores/open-store.js'
 
 /**
  * The plant store as a Fastify plugin: adds the route `POST <prefix>/plants`, in a scope of its own.
@@ -19,8 +21,8 @@ import { createPlantSchema, describeOperation } from './route/schemas.js'
  * })
  * ```
  *
- * The host's hooks apply as in any scope. The parser, the compilers and the error handler are the plugin's own; errors
- * that are not its own go to the host's error handler.
+ * The host's hooks apply as in any scope. The parser, the compilers of its schemas and the error handler are the
+ * plugin's own; errors that are not its own go to the host's error handler.
  *
  * The plugin opens the store, and closes it with the host unless the host has opened it.
  * @throws {TypeError} if an option is invalid; the message says what is allowed
@@ -41,24 +43,21 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
     payload.on('error', () => {}).resume()
     done(new ApiError('mediaTypeUnsupported'))
   })
-  app.setValidatorCompiler(validatorCompiler)
-  app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(errorHandler(app.errorHandler))
-  // The last of the route's hooks: those that onRoute hooks of the host add, such as a rate limit, run before it.
-  app.addHook('onRoute', route => { route.onRequest = [route.onRequest ?? [], authenticate].flat() })
+  // After the onRoute hooks of the host, which may add hooks, such as a rate limit, and schemas.
+  app.addHook('onRoute', route => {
+    route.onRequest = [route.onRequest ?? [], authenticate].flat()
+    setCompilers(app, route)
+  })
 
-  // A copy, since onRoute hooks of the host may change it.
-  const schema = { ...createPlantSchema }
-  app.post('/plants', { schema, config: { swaggerTransform: describeOperation } }, async request => {
-    const { name, tag } = request.body
-    await createPlant(request.body, request.getDecorator<number>(BODY_BYTES))
+  app.post('/plants', { schema: createPlantSchema(), config: { swaggerTransform: describeOperation } }, async request => {
+    const plant = requestedPlant(request)
+    const { name, tag } = plant
+    await createPlant(plant, request.getDecorator<number>(BODY_BYTES))
     return tag === undefined ? { name } : { name, tag }
   })
 
-  const opened = Promise.resolve(store.open?.())
-  // It may open only after Fastify's pluginTimeout.
-  app.addHook('onClose', async () => { if (await opened.catch(() => false)) await store.close?.() })
-  await opened
+  await openStore(app, store, storeTimeout)
 }
 
-export const plantStore = fp(plugin, { name: 'plant-store', fastify: '>=5.6.0 <6', encapsulate: true })
+export const plantStore = fp(plugin, { name: 'plant-store', fastify: '>=5.10.0 <6', encapsulate: true })

@@ -1,11 +1,12 @@
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
-import type { TObject } from '@sinclair/typebox'
+import { Kind, type TObject } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import type { FastifySchemaValidationError } from 'fastify'
+import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import type { FastifyRouteSchemaDef } from 'fastify/types/schema.js'
-import type { NewPlant } from '../stores/plant-store.js'
+import { checkedPlant, type NewPlant } from '../stores/plant-store.js'
 import { ApiError } from './errors.js'
+import { ErrorSchema, PlantSchema } from './schemas.js'
 
 /** The rule for each field of a NewPlant, as error messages state it. */
 const fieldRules: Readonly<Record<string, string>> = {
@@ -15,8 +16,8 @@ const fieldRules: Readonly<Record<string, string>> = {
 }
 
 /**
- * The scope's validator compiler: the type provider's. A validator returns the plant without the fields that the schema
- * does not name, or an ApiError that names the field and its rule.
+ * The validator compiler of a NewPlant: the type provider's. A validator returns the plant without the fields that the
+ * schema does not name, or an ApiError that names the field and its rule.
  */
 export function validatorCompiler (route: FastifyRouteSchemaDef<TObject>) {
   const validate = TypeBoxValidatorCompiler(route)
@@ -35,25 +36,48 @@ function invalidPlant (field: string, body: unknown): ApiError {
   return new ApiError('plantInvalid', isMissing ? `${field} is missing: ${fieldRules[field]}` : fieldRules[field])
 }
 
+/**
+ * The plant of a request as the hooks of the app have left it: one may have set `attachValidation` or changed the body.
+ * @throws the error of the validation, or the ApiError `internal` if the body is no plant any more
+ */
+export function requestedPlant ({ body, validationError }: FastifyRequest<any>): NewPlant {
+  if (validationError !== undefined) throw validationError
+  try {
+    return checkedPlant(body as NewPlant)
+  } catch (error) {
+    throw new ApiError('internal', 'The app made the plant invalid; this request did not store it', error)
+  }
+}
+
+type Serializer = (payload: unknown) => string
+
 const compileSerializer = SerializerSelector()()
-/** All error statuses have one schema. */
-const serializers = new WeakMap<TObject, (payload: unknown) => string>()
+
+/** The schemas of the plugin's responses, by their JSON: a route has copies, which a host may have changed. */
+const responseSchemas = new Map([PlantSchema, ErrorSchema].map(schema => [JSON.stringify(schema), schema]))
+const serializers = new WeakMap<TObject, Serializer>()
+
+/** The serializer of a response; undefined if the schema is not one of the plugin's, or was changed. */
+export function responseSerializer (schema: any): Serializer | undefined {
+  // Another's need not be JSON.
+  const own = schema?.[Kind] === 'Object' ? responseSchemas.get(JSON.stringify(schema)) : undefined
+  if (own === undefined) return undefined
+  const serializer = serializers.get(own) ?? compileResponse(own)
+  serializers.set(own, serializer)
+  return serializer
+}
 
 /**
- * The scope's serializer compiler: Fastify's own, for bodies of exactly the schema's shape. What else a host's hook
- * sends with the same status is passed on unchanged, and an Error is sent as Fastify's default error handler does.
+ * Fastify's own serializer, for bodies of exactly the schema's shape. What else a host's hook sends with the same
+ * status is passed on unchanged, and an Error is sent as Fastify's default error handler does.
  */
-export function serializerCompiler (route: FastifyRouteSchemaDef<TObject>) {
-  const known = serializers.get(route.schema)
-  if (known !== undefined) return known
-  const serialize = compileSerializer({ httpStatus: '', ...route })
-  const shape = TypeCompiler.Compile({ ...route.schema, additionalProperties: false })
-  const serializer = (payload: unknown): string => {
+function compileResponse (schema: TObject): Serializer {
+  const serialize = compileSerializer({ schema, method: 'POST', url: '/plants', httpStatus: '' })
+  const shape = TypeCompiler.Compile({ ...schema, additionalProperties: false })
+  return payload => {
     if (shape.Check(payload)) return serialize(payload)
     if (!(payload instanceof Error)) return JSON.stringify(payload)
     const { message, statusCode, code, error }: Error & Record<'statusCode' | 'code' | 'error', unknown> = Object(payload)
     return JSON.stringify({ statusCode, code, error, message })
   }
-  serializers.set(route.schema, serializer)
-  return serializer
 }

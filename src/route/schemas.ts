@@ -1,14 +1,16 @@
 import type { SwaggerTransform } from '@fastify/swagger'
 import { Kind, Type, TypeRegistry, type Static } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
 import { errorCodes, type ErrorName } from './errors.js'
 
 // JSON Schema has no keyword for an exact 64-bit integer, nor for well-formed Unicode. Both are custom TypeBox kinds,
 // which compile into the validator and appear in OpenAPI as their types on the wire.
-TypeRegistry.Set('plant-store:int64', (_schema, value) => typeof value === 'bigint' && BigInt.asIntN(64, value) === value)
+export const INT64 = 'plant-store:int64'
+TypeRegistry.Set(INT64, (_schema, value) => typeof value === 'bigint' && BigInt.asIntN(64, value) === value)
 TypeRegistry.Set('plant-store:text', (_schema, value) => typeof value === 'string' && value.isWellFormed())
 
 const text = (options: object) => Type.Unsafe<string>({ [Kind]: 'plant-store:text', type: 'string', ...options })
-const int64 = (options: object) => Type.Unsafe<bigint>({ [Kind]: 'plant-store:int64', type: 'integer', format: 'int64', ...options })
+const int64 = (options: object) => Type.Unsafe<bigint>({ [Kind]: INT64, type: 'integer', format: 'int64', ...options })
 
 const name = { description: 'The name of the plant', examples: ['Monstera deliciosa'] }
 const tag = { description: 'Tag to specify the type', examples: ['aroid'] }
@@ -27,8 +29,8 @@ export const NewPlantSchema = Type.Object({
 
 /** The body of any non-2xx response. */
 export const ErrorSchema = Type.Object({
-  error: Type.Integer({ format: 'int32', description: 'Numeric error value', examples: [40003] }),
-  message: Type.String({ description: 'Error message text', examples: ['name must be a string of well-formed Unicode'] })
+  error: Type.Integer({ format: 'int32', description: 'Numeric error value' }),
+  message: Type.String({ description: 'Error message text' })
 }, { title: 'Error', description: 'What is wrong, and what to do next' })
 
 /** What a client sends; `NewPlant` in `stores/plant-store.ts` is the same, for a store. */
@@ -36,13 +38,16 @@ export type PlantWire = Static<typeof PlantSchema>
 export type ErrorWire = Static<typeof ErrorSchema>
 
 type Headers = Record<string, { description: string, [keyword: string]: unknown }>
-/** The headers of an error response, in addition to `X-Request-Id`, by status. */
+/**
+ * The headers of an error response, in addition to `X-Request-Id`, by status. They have no `examples`, which are
+ * invalid in OpenAPI 3.0: @fastify/swagger would leave them as they are.
+ */
 const headers: Readonly<Record<number, Headers>> = {
-  401: { 'WWW-Authenticate': { description: 'The challenge of RFC 6750, section 3', type: 'string', examples: ['Bearer realm="plant-store"'] } },
-  405: { Allow: { description: 'The methods that the path accepts', type: 'string', examples: ['POST'] } },
+  401: { 'WWW-Authenticate': { description: 'The challenge of RFC 6750, section 3', type: 'string', example: 'Bearer realm="plant-store"' } },
+  405: { Allow: { description: 'The methods that the path accepts', type: 'string', example: 'POST' } },
   503: { 'Retry-After': { description: 'Seconds until a retry', type: 'integer', examples: [1] } }
 }
-const requestId = { description: 'The id of the request in the log of the service', type: 'string', examples: ['k3jd8s1q-2f'] }
+const requestId = { description: 'The id of the request in the log of the service', type: 'string', example: 'k3jd8s1q-2f' }
 
 /** The responses that some rows of the table of errors describe, by status, for Fastify's `schema.response`. */
 export function errorResponses (...names: ErrorName[]) {
@@ -58,8 +63,8 @@ export function errorResponses (...names: ErrorName[]) {
   }))
 }
 
-/** The schemas of `POST <prefix>/plants`, which Fastify compiles. */
-export const createPlantSchema = {
+/** The schemas of `POST <prefix>/plants`, which Fastify compiles; a copy for each route, since a host may change it. */
+export const createPlantSchema = () => Value.Clone({
   summary: 'Creates a new plant in the store',
   description: 'The response is sent when the plant is stored durably. Retrying the same plant is always safe.',
   tags: ['plants'],
@@ -71,7 +76,7 @@ export const createPlantSchema = {
       'bodyTooLarge', 'mediaTypeUnsupported', 'internal', 'notStored', 'outcomeUnknown'
     )
   }
-}
+})
 
 /**
  * The route's own transform for `@fastify/swagger`: adds what depends on the host's document. An operation may only

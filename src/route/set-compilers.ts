@@ -1,0 +1,68 @@
+import { Kind } from '@sinclair/typebox'
+import type { FastifyInstance, FastifySchemaCompiler, RouteOptions } from 'fastify'
+import type { FastifySerializerCompiler } from 'fastify/types/schema.js'
+import { responseSerializer, validatorCompiler } from './compilers.js'
+import { INT64 } from './schemas.js'
+
+/**
+ * Sets compilers on the route that compile the plugin's schemas, and leave every other, which an `onRoute` hook of the
+ * host has added, to the compilers of the scope, as on any route. A compiler that such a hook has set for the whole
+ * route stays.
+ */
+export function setCompilers (app: FastifyInstance, route: RouteOptions): void {
+  const { body, params, querystring, query, headers, response }: Record<string, any> = route.schema ?? {}
+  const bodies = contentsOf(body)
+  const others = [params, querystring, query, headers].filter(schema => schema !== undefined)
+  const responses = Object.values(response ?? {}).flatMap(contentsOf)
+
+  const validators: FastifySchemaCompiler<any> = definition => {
+    const { schema, httpPart } = definition
+    if (httpPart === 'body' && isNewPlant(schema)) return validatorCompiler(definition)
+    const validatorOfScope = compilerOfScope('validatorCompiler')
+    return validatorOfScope(httpPart === 'headers' ? { ...definition, schema: withLowerCaseNames(schema) } : definition)
+  }
+  const serializers: FastifySerializerCompiler<any> = definition =>
+    responseSerializer(definition.schema) ?? compilerOfScope('serializerCompiler')(definition)
+
+  function compilerOfScope<N extends 'validatorCompiler' | 'serializerCompiler'> (name: N) {
+    const compiler = app[name]
+    if (compiler === undefined) throw new TypeError(`the scope has no ${name}`)
+    return compiler
+  }
+
+  function set (name: 'validatorCompiler' | 'serializerCompiler', compiler: Function, needsScope: boolean): void {
+    if (route[name] !== undefined) return
+    // Fastify makes the compilers of a scope while it starts, for the first route that has none of its own. So this
+    // route has none until then.
+    const get = () => needsScope && app[name] === undefined ? undefined : compiler
+    Object.defineProperty(route, name, { get, enumerable: true, configurable: true })
+  }
+
+  // After Fastify has given the route's compilers to its requests: `request.validateInput` and `reply.serializeInput`
+  // of a host use the scope's.
+  app.after(() => {
+    set('validatorCompiler', validators, others.length > 0 || !bodies.every(isNewPlant))
+    set('serializerCompiler', serializers, responses.some(schema => responseSerializer(schema) === undefined))
+  })
+}
+
+/** The schemas of a body or of a response: one for each media type if it has `content`. */
+function contentsOf (schema: any): unknown[] {
+  if (schema === undefined) return []
+  return schema?.content === undefined ? [schema] : Object.values<any>(schema.content).map(({ schema }) => schema)
+}
+
+/** Whether it is the plugin's schema of a NewPlant, which only its own compiler understands. */
+function isNewPlant (schema: any): boolean {
+  return schema?.properties?.id?.[Kind] === INT64
+}
+
+/** As Fastify does for its default compiler: Node has the names of headers in lower case. */
+function withLowerCaseNames (schema: any): unknown {
+  if (schema?.properties === undefined || Object.getPrototypeOf(schema) !== Object.prototype) return schema
+  const properties = Object.fromEntries(
+    Object.entries(schema.properties).map(([name, property]) => [name.toLowerCase(), property])
+  )
+  const required = schema.required?.map((name: string) => name.toLowerCase())
+  return { ...schema, properties, ...(required !== undefined && { required }) }
+}
