@@ -1,0 +1,263 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyServerOptions, RouteOptions } from 'fastify'
+import t, { type Test } from 'tap'
+import plantStore, { ErrorSchema, memoryPlantStore } from '../../src/index.js'
+import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
+import { answersError, answersPlant, create } from '../support/http/service.js'
+
+type Route = Omit<RouteOptions, 'schema'> & { schema: Record<string, any> }
+type OnRoute = (route: Route) => void
+
+/** An app whose `onRoute` hook changes the plugin's route, and a route of its own with the same schema beside it. */
+async function changing (
+  t: Test, onRoute: OnRoute, options: FastifyServerOptions = {}, prepare = (_app: FastifyInstance) => {}
+) {
+  const app = host(t, options)
+  const store = memoryPlantStore()
+  prepare(app)
+  app.addHook('onRoute', route => {
+    const changed = route as Route
+    changed.schema ??= {}
+    onRoute(changed)
+  })
+  app.post('/own', async ({ query }) => query)
+  await app.register(plantStore, { store, tokens })
+  return { app, store }
+}
+
+const limited = { statusCode: 429, error: 'Too Many Requests', message: 'later', retry: '7' }
+const limitedSchema = {
+  type: 'object',
+  properties: {
+    statusCode: { type: 'integer' }, error: { type: 'string' }, message: { type: 'string' }, retry: { type: 'integer' }
+  }
+}
+const refuseWithLimited = (app: FastifyInstance) => app.addHook('preHandler', async ({ headers }, reply) => {
+  if (headers['x-limited'] !== undefined) return reply.code(429).send({ ...limited, secret: 'not in the schema' })
+})
+
+t.test('onRoute adds a response: the app\'s serializer writes it, in plain JSON Schema, by $ref or in TypeBox', async t => {
+  const schemas: Record<string, unknown> = {
+    'JSON Schema': limitedSchema,
+    $ref: { $ref: 'limited#' },
+    content: { content: { 'application/json': { schema: { $ref: 'limited#' } } } },
+    TypeBox: Type.Object({
+      statusCode: Type.Integer(), error: Type.String(), message: Type.String(), retry: Type.Integer()
+    })
+  }
+  for (const [name, schema] of Object.entries(schemas)) {
+    const { app } = await changing(t, route => {
+      route.schema.response = { ...route.schema.response, 429: schema }
+    }, {}, app => {
+      app.addSchema({ $id: 'limited', ...limitedSchema })
+      refuseWithLimited(app)
+    })
+    const response = await create(app, '/plants', PLANT, { 'x-limited': '1' })
+    t.strictSame([response.statusCode, response.json()], [429, { ...limited, retry: 7 }], name)
+    await keepsTheContract(t, app)
+  }
+})
+
+t.test('onRoute adds a response: one in the shape of the plugin\'s errors passes on what a hook sends', async t => {
+  const { app } = await changing(t, ({ schema }) => {
+    schema.response = { ...schema.response, 429: ErrorSchema }
+  }, {}, refuseWithLimited)
+  t.match((await create(app, '/plants', PLANT, { 'x-limited': '1' })).json(), limited)
+  await keepsTheContract(t, app)
+})
+
+t.test('onRoute adds headers and querystring: the app\'s validators check, coerce and fill in, as on its own route', async t => {
+  const headers = { type: 'object', required: ['X-Tenant'], properties: { 'X-Tenant': { type: 'string', minLength: 2 } } }
+  const querystring = { type: 'object', properties: { page: { type: 'integer', default: 1 } } }
+  const shared = { $id: 'paged', ...querystring }
+  const kinds: Record<string, OnRoute> = {
+    'JSON Schema': ({ schema }) => { Object.assign(schema, { headers, querystring }) },
+    'a shared schema': ({ schema }) => { Object.assign(schema, { headers, query: { $ref: 'paged#' } }) },
+    TypeBox: ({ schema }) => {
+      schema.headers = Type.Object({ 'x-tenant': Type.String({ minLength: 2 }) })
+      schema.querystring = Type.Object({ page: Type.Optional(Type.Integer({ default: 1 })) })
+    }
+  }
+  for (const [name, onRoute] of Object.entries(kinds)) {
+    const queries: unknown[] = []
+    const { app, store } = await changing(t, onRoute, {}, app => {
+      app.addSchema(shared)
+      app.addHook('preHandler', async ({ query }) => { queries.push({ ...Object(query) }) })
+    })
+    for (const url of ['/own', '/plants']) {
+      const refused = [await create(app, url, PLANT), await create(app, `${url}?page=x`, PLANT, { 'x-tenant': 'garden' })]
+      t.match(refused.map(response => response.json()), [
+        { statusCode: 400, code: 'FST_ERR_VALIDATION', message: /^headers must have required property/ },
+        { statusCode: 400, code: 'FST_ERR_VALIDATION', message: 'querystring/page must be integer' }
+      ], `${name}, ${url}`)
+    }
+    t.equal(store.plants.size, 0)
+    answersPlant(t, await create(app, '/plants?page=7', PLANT, { 'x-tenant': 'garden' }), { name: 'Ficus' })
+    answersPlant(t, await create(app, '/plants', PLANT, { 'x-tenant': 'garden' }), { name: 'Ficus' })
+    t.strictSame(queries, [{ page: 7 }, { page: 1 }], name)
+    answersError(t, await create(app, '/plants', { id: '1', name: 'x' }, { 'x-tenant': 'garden' }), 40003, /^id must be/)
+  }
+})
+
+t.test('onRoute adds a schema: it is compiled by whatever compilers the app has', async t => {
+  const seen: unknown[] = []
+  const validator = ({ httpPart }: { httpPart?: string }) => (value: unknown) => {
+    seen.push(httpPart)
+    return { value }
+  }
+  const serializer = ({ httpStatus }: { httpStatus?: string }) => () => {
+    seen.push(httpStatus)
+    return '{}'
+  }
+  const onRoute: OnRoute = ({ schema }) => {
+    schema.querystring = limitedSchema
+    schema.response = { ...schema.response, 429: limitedSchema }
+  }
+  const compilersFactory = { buildValidator: () => validator as never, buildSerializer: () => serializer as never }
+  const [ofInstance, ofController, withOptions] = [
+    await changing(t, onRoute, {}, app => {
+      app.setValidatorCompiler(validator).setSerializerCompiler(serializer)
+      refuseWithLimited(app)
+    }),
+    await changing(t, onRoute, { schemaController: { compilersFactory } }, refuseWithLimited),
+    await changing(t, onRoute, { ajv: { customOptions: { coerceTypes: false } } })
+  ]
+  for (const { app } of [ofInstance, ofController]) {
+    t.equal((await create(app, '/plants', PLANT, { 'x-limited': '1' })).body, '{}')
+    t.strictSame(seen, ['querystring', '429'])
+    await keepsTheContract(t, app)
+    seen.length = 0
+  }
+  const notCoerced = await create(withOptions.app, '/plants?retry=7', PLANT)
+  t.match(notCoerced.json(), { statusCode: 400, message: 'querystring/retry must be integer' })
+})
+
+t.test('onRoute adds a schema that cannot be compiled: the app does not start, as with a route of its own', async t => {
+  for (const [part, code] of [['querystring', 'FST_ERR_SCH_VALIDATION_BUILD'], ['response', 'FST_ERR_SCH_SERIALIZATION_BUILD']] as const) {
+    const { app } = await changing(t, ({ url, schema }) => {
+      if (url === '/plants') schema[part] = part === 'response' ? { 429: { $ref: 'nowhere#' } } : { $ref: 'nowhere#' }
+    })
+    await t.rejects(async () => { await app.ready() }, { code })
+  }
+})
+
+t.test('a hook may validate and serialize by schemas of its own, by the app\'s compilers', async t => {
+  const { app } = await changing(t, () => {}, {}, app => {
+    app.addHook('preHandler', async (request, reply) => {
+      t.ok(request.validateInput({ retry: '7' }, limitedSchema))
+      t.equal(reply.serializeInput(limited, limitedSchema), JSON.stringify({ ...limited, retry: 7 }))
+    })
+  })
+  answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
+})
+
+t.test('onRoute changes what it is given: neither another registration, another app nor the exports notice', async t => {
+  const exported = JSON.stringify(ErrorSchema)
+  const { app } = await changing(t, ({ schema }) => {
+    const { response, body } = schema
+    if (response === undefined) return
+    Object.assign(response, { 418: limitedSchema })
+    Object.assign(body, { description: 'changed' })
+    Object.assign(response[200].properties, { more: { type: 'string' } })
+    for (const { content, headers } of [response[400], response[401]]) {
+      Object.assign(content['application/json'].schema, { description: 'changed' })
+      Object.assign(headers['X-Request-Id'], { description: 'changed' })
+    }
+  })
+  await keepsTheContract(t, app)
+  const second = host(t)
+  const schemas: string[] = []
+  second.addHook('onRoute', ({ schema }) => { schemas.push(JSON.stringify(schema)) })
+  await second.register(plantStore, { store: memoryPlantStore(), tokens })
+  t.notMatch(schemas.join(), /418|changed|more/)
+  t.equal(JSON.stringify(ErrorSchema), exported)
+})
+
+t.test('onRoute sets attachValidation: the validation error is the response, unless a hook decides otherwise', async t => {
+  const { app, store } = await changing(t, route => { route.attachValidation = true }, {}, app => {
+    app.addHook('preHandler', async (request, reply) => {
+      if (request.headers['x-own'] !== undefined) return reply.code(422).send({ why: request.validationError?.message })
+    })
+  })
+  const [invalid, valid] = await Promise.all([create(app, '/plants', { id: 1 }), create(app, '/plants', { ...PLANT, id: 2 })])
+  answersError(t, invalid, 40003, /^name is missing/)
+  answersPlant(t, valid, { name: 'Ficus' })
+  await keepsTheContract(t, app)
+  const own = await create(app, '/plants', { id: 3 }, { 'x-own': '1' })
+  t.match([own.statusCode, own.json()], [422, { why: /^name is missing/ }])
+  t.strictSame([...store.plants.keys()].toSorted(), [1n, 2n, 9007199254740993n])
+})
+
+const NOT_STORED = /^The app made the plant invalid; this request did not store it$/
+
+t.test('preHandler makes the body no plant: only that request fails, and says that it did not store it', async t => {
+  const bodies: Record<string, unknown> = {
+    'without a name': { id: 1n },
+    'an id that is a number': { id: 1, name: 'Ficus' },
+    'an id beyond int64': { id: 2n ** 63n, name: 'Ficus' },
+    'a lone surrogate': { id: 1n, name: '\ud800' },
+    'a tag that is null': { id: 1n, name: 'Ficus', tag: null },
+    'a getter that throws': { id: 1n, get name () { throw new Error('secret') } },
+    undefined,
+    null: null,
+    'a string': 'Ficus'
+  }
+  const { app, store } = await changing(t, () => {}, {}, app => {
+    app.addHook('preHandler', async request => {
+      const name = request.headers['x-body']
+      if (name !== undefined) request.body = bodies[String(name)]
+    })
+  })
+  for (const name of Object.keys(bodies)) {
+    const [invalid, valid] = await Promise.all([
+      create(app, '/plants', PLANT, { 'x-body': name }), create(app, '/plants', { id: 2, name: 'Fern' })
+    ])
+    answersError(t, invalid, 50001, NOT_STORED, name)
+    answersPlant(t, valid, { name: 'Fern' }, name)
+  }
+  t.strictSame([...store.plants.keys()], [2n])
+})
+
+t.test('preHandler replaces the body by a plant: getters, a frozen object and other fields are read once and stored', async t => {
+  const names = ['First', 'Second']
+  const bodies: Record<string, unknown> = {
+    getter: { id: 1n, get name () { return names.shift() } },
+    frozen: Object.freeze({ id: 2n, name: 'Frozen', tag: undefined }),
+    more: Object.create({ id: 3n, name: 'Inherited' }, { more: { value: 1, enumerable: true } })
+  }
+  const { app, store } = await changing(t, () => {}, {}, app => {
+    app.addHook('preHandler', async request => { request.body = bodies[String(request.headers['x-body'])] })
+  })
+  for (const [body, name] of [['getter', 'First'], ['frozen', 'Frozen'], ['more', 'Inherited']] as const) {
+    answersPlant(t, await create(app, '/plants', PLANT, { 'x-body': body }), { name })
+  }
+  t.strictSame([...store.plants.values()], [
+    { id: 1n, name: 'First' }, { id: 2n, name: 'Frozen' }, { id: 3n, name: 'Inherited' }
+  ])
+})
+
+t.test('onRoute replaces the schema of the body, its compiler, or removes it: what is then no plant is not stored', async t => {
+  const anything = { type: 'object', additionalProperties: true }
+  const changes: Record<string, OnRoute> = {
+    'another schema': ({ schema }) => { schema.body = anything },
+    'another validator': route => { route.validatorCompiler = () => value => ({ value: { ...Object(value), more: 1 } }) },
+    'no schema of the body': ({ schema }) => { delete schema.body },
+    'no schema': route => { route.schema = undefined as never }
+  }
+  for (const [name, onRoute] of Object.entries(changes)) {
+    const { app, store } = await changing(t, onRoute)
+    const [invalid, valid] = await Promise.all([
+      create(app, '/plants', { id: 1 }), create(app, '/plants', '{"id":9007199254740993,"name":"Fern","more":1}')
+    ])
+    answersError(t, invalid, 50001, NOT_STORED, name)
+    answersPlant(t, valid, { name: 'Fern' }, name)
+    t.strictSame([...store.plants.values()], [{ id: 9007199254740993n, name: 'Fern' }], name)
+  }
+})
+
+t.test('onRoute copies the schema of the body, with another description or title: it validates as before', async t => {
+  const { app } = await changing(t, ({ schema }) => {
+    if (schema.body !== undefined) schema.body = { ...schema.body, description: 'Our plant', title: 'OurPlant' }
+  })
+  await keepsTheContract(t, app)
+})
