@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from './plant-store.js'
+import {
+  PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore
+} from './plant-store.js'
 
 /** The store of one check, without plants at its start. Checks that need an omitted part are skipped. */
 export interface StoreSetup {
@@ -51,6 +53,12 @@ const IDS = [
 const TEXTS = [
   '', ' ', '\0', 'nul\0inside', '\u2028\u2029', '\u{10ffff}', 'e\u0301', '\u00e9', '\ufeff', '\ufffd', '\uffff',
   '$name.first', '__proto__', 'x'.repeat(100_000)
+]
+
+/** What TypeScript does not accept as a plant, and JavaScript does. */
+const NO_PLANTS: readonly unknown[] = [
+  undefined, null, 'Ficus', {}, { id: 3n }, { name: 'Ficus' }, { id: 3, name: 'Ficus' }, { id: '3', name: 'Ficus' },
+  { id: 3n, name: null }, { id: 3n, name: 3 }, { id: 3n, name: 'Ficus', tag: null }, { id: 3n, name: 'Ficus', tag: 3 }
 ]
 
 /**
@@ -159,7 +167,16 @@ export const plantStoreContract: readonly StoreCheck[] = [
     if (store.close === undefined) return 'the store has no close'
     await store.close()
     await store.close()
-  }, { opened: false })
+  }, { opened: false }),
+
+  checkOf('a create of no plant rejects, and changes nothing', async ({ store, create, holds }) => {
+    const created = [MONSTERA, ...NO_PLANTS, FERN].map(plant => store.create(plant as NewPlant, soon()))
+    const outcomes = await Promise.allSettled(created)
+    const accepted = NO_PLANTS.filter((_, index) => outcomes[index + 1]?.status === 'fulfilled')
+    assert.deepEqual(accepted, [], 'a create of each of these rejects')
+    await outcomesAre('same', [MONSTERA, FERN], create)
+    await holds(MONSTERA, FERN)
+  })
 ]
 
 function checkOf (

@@ -8,6 +8,9 @@ export interface NewPlant {
   tag?: string
 }
 
+const MIN_ID = -(2n ** 63n)
+const MAX_ID = 2n ** 63n - 1n
+
 /**
  * The outcome of a create request:
  * - `stored`: the plant is new, and is stored durably;
@@ -25,12 +28,14 @@ export type CreateOutcome = 'stored' | 'same' | 'taken'
  *    stored; the others are `taken`. The same plant may be created any number of times.
  * 4. *No order.* Plants whose creation is pending at the same time are stored in any order.
  * 5. *Truthful.* `create` rejects with `PlantNotStored` if the plant is not stored, and will not be by this call; with
- *    `PlantOutcomeUnknown` if it may have been stored. Any other rejection is a fault of the store.
+ *    `PlantOutcomeUnknown` if it may have been stored. Any other rejection is a fault of the store or of the caller.
+ * 6. *Checked.* `create` rejects with a `TypeError`, and never throws, if its argument is not a plant, as a caller in
+ *    JavaScript may have it. That changes nothing, and affects no other request.
  */
 export interface PlantStore {
   /**
    * Stores one plant.
-   * @param plant the plant, which the store never changes
+   * @param plant the plant, which the store never changes; later changes by the caller have no effect
    * @param deadline milliseconds on the clock of `performance.now()`: the outcome is not awaited after it, so a plant
    *   that was not sent by then may be given up
    */
@@ -77,13 +82,28 @@ export class StoreUnusable extends Error {
 
 /**
  * Checks the plant that a caller passes to `create`, and copies it, so that what the caller does to it later has no
- * effect.
- * @throws {TypeError} that names the field, never its content
+ * effect. Each property is read once.
+ * @throws {TypeError} that names what is wrong, and never contains the plant
  */
-export function checkedPlant ({ id, name, tag }: NewPlant): NewPlant {
-  if (typeof id !== 'bigint' || BigInt.asIntN(64, id) !== id) throw new TypeError('a plant needs an id: a bigint of int64')
-  if (typeof name !== 'string' || !name.isWellFormed()) throw new TypeError('a plant needs a name: a string of well-formed Unicode')
+export function checkedPlant (plant: NewPlant): NewPlant {
+  if (typeof plant !== 'object' || plant === null) throw new TypeError('a plant must be an object')
+  const { id, name, tag } = plant
+  if (typeof id !== 'bigint' || id < MIN_ID || id > MAX_ID) {
+    throw new TypeError('the id of a plant must be a bigint of 64 bits')
+  }
+  if (typeof name !== 'string' || !name.isWellFormed()) {
+    throw new TypeError('the name of a plant must be a string of well-formed Unicode')
+  }
   if (tag === undefined) return { id, name }
-  if (typeof tag !== 'string' || !tag.isWellFormed()) throw new TypeError('the tag of a plant must be a string of well-formed Unicode, or be absent')
+  if (typeof tag !== 'string' || !tag.isWellFormed()) {
+    throw new TypeError('the tag of a plant must be absent or a string of well-formed Unicode')
+  }
   return { id, name, tag }
+}
+
+/** @throws {TypeError} if this is not a time; `Infinity` is one */
+export function checkDeadline (deadline: number): void {
+  if (typeof deadline !== 'number' || Number.isNaN(deadline)) {
+    throw new TypeError('the deadline of a create must be a number')
+  }
 }

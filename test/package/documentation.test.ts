@@ -84,7 +84,7 @@ for (const store of ['memoryPlantStore()', 'new ListStore()']) {
     const own = program('class ListStore')
     const proof = `${own.slice(0, own.indexOf('app.register'))}\n${program('plantStoreContract').replace('memoryPlantStore()', store)}`
     const { stdout } = await run(process.execPath, '--test-reporter=tap', compiled(t, proof))
-    t.match(stdout, /^# tests 9$/m)
+    t.match(stdout, /^# tests 10$/m)
     t.match(stdout, /^# fail 0$/m)
     t.match(stdout, store.startsWith('new') ? /^# skipped 4$/m : /^# skipped 1$/m)
   })

@@ -27,16 +27,23 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
   ],
   'stores/batching/batch-queue.js': [
     ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.earlierError instanceof PlantOutcomeUnknown))', 'if (true)'],
-    ['a close that does not wait for writes in flight', 'this.#inFlight + this.#pending.length > 0', 'this.#pending.length > 0'],
-    ['a close that gives up pending plants without sending them', '(create.earlierError === undefined && !isFailing)', 'false'],
-    ['more than one transaction at a time', 'this.#inFlight >= this.writer.maxInFlight', 'this.#inFlight > this.writer.maxInFlight'],
-    ['a missing retry', 'return !isLast || giveUp(create)', 'return false'],
-    ['a lost part of a batch that is sent again', 'again.concat(', 'again.slice(1).concat('],
-    ['a probe that is the last one', 'this.#probe = undefined', 'undefined'],
-    ['plants that failed by themselves and wait without an end', 'now + backoff(create.failures++)', 'Infinity'],
+    ['a write that rejects reported as not stored', "new PlantOutcomeUnknown('the write failed", "new PlantNotStored('the write failed"],
+    ['a place in flight that is not given back if the write rejects', "results = new PlantOutcomeUnknown('the write failed", "throw new PlantOutcomeUnknown('the write failed"],
+    ['a close that does not wait for writes in flight', '(this.#inFlight.size > 0 || !this.#pending.isEmpty)', '!this.#pending.isEmpty'],
+    ['a close that gives up pending plants without sending them', 'isFailing || create.earlierError !== undefined', 'true'],
+    ['more than one transaction at a time', 'this.#inFlight.size >= this.writer.maxInFlight', 'this.#inFlight.size > this.writer.maxInFlight'],
+    ['a missing retry', 'isPermanent(error) || this.isClosed || !hasTime', 'true'],
+    ['a lost part of a batch that is sent again', 'addFirst(again)', 'addFirst(again.slice(1))'],
+    ['a probe that is the last one', 'now + this.#pause(failures), probe: undefined', 'now + this.#pause(failures), probe: batch'],
+    ['an outage without an end', 'this.#outage = undefined;', ';'],
+    ['plants that failed by themselves and wait without an end', 'this.#pending.resume(now)', 'undefined'],
     ['a timer that is not started again', 'this.#timer = undefined', 'undefined'],
-    ['a deadline that is not watched', 'create.deadline > late || giveUp(create)', 'true'],
-    ['no pause between attempts', '0.5 + this.random() / 2', '0']
+    ['a deadline that is not watched', 'this.#pending.takeUntil(now + MINIMUM_ATTEMPT_MS).forEach(giveUp)', 'undefined'],
+    ['no pause between attempts', 'longest * (0.5 + this.random() / 2)', '0']
+  ],
+  'stores/batching/pending-creates.js': [
+    ['a section of the line that is lost', 'this.#sections.shift() ?? newSection()', 'this.#sections.splice(0, 2)[0] ?? newSection()'],
+    ['a deadline that is looked for in the wrong place', 'create.deadline < section.earliestDeadline', 'create.deadline > section.earliestDeadline']
   ],
   'stores/sqlite/sqlite-client.js': [
     ['an uncertain outcome reported as not stored: the thread died', "exited', outcomeUnknown: true", "exited'"],

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '../../src/clock.js'
 import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../../src/stores/plant-store.js'
+import { memoryPlantStore } from '../../src/stores/memory-plant-store.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import type { CreateError, StoreWriter, WriteResult } from '../../src/stores/batching/store-writer.js'
 import { VirtualClock } from '../support/virtual-clock.js'
@@ -153,6 +154,131 @@ t.test('a permanent failure, of a plant or of a whole batch, rejects at once, an
     1: 'stored', 2: { message: 'not valid' }, 3: 'stored', 4: { message: 'disk full' }, 5: { message: 'disk full' }, 6: { message: 'disk full' }
   })
   t.equal(writer.batches.length, 3)
+})
+
+t.test('what a writer must not do leaves the outcome of its batch open, and holds up nothing', async t => {
+  const misdeeds: Record<string, () => unknown> = {
+    'rejects with an error': () => Promise.reject(new PlantNotStored('away', { permanent: true })),
+    'rejects with no error': () => ({ then: (_: unknown, reject: (reason: unknown) => void) => reject(undefined) }),
+    'throws synchronously': () => { throw new Error('odd') },
+    'gives nothing': () => undefined,
+    'gives an error of another kind': () => Promise.resolve(new Error('odd')),
+    'gives too few results': () => Promise.resolve([]),
+    'gives a result that is none': () => Promise.resolve(['perhaps'])
+  }
+  for (const [misdeed, write] of Object.entries(misdeeds)) {
+    const { clock, writer, store, outcomes, create } = batchedStore()
+    const soundWrite = writer.write
+    Object.assign(writer, { write, respond: () => 'stored' })
+    await create([1], 120)
+    await clock.pass(120)
+    t.match(outcomes.get(1), { name: 'PlantOutcomeUnknown' }, misdeed)
+    create([2])
+    await clock.pass(100)
+    writer.write = soundWrite
+    await clock.pass(250 + TICK)
+    t.equal(outcomes.get(2), 'stored', 'a plant that is sent again once it behaves is stored')
+    let isClosed = false
+    store.close().then(() => { isClosed = true })
+    await clock.turns()
+    t.ok(isClosed, 'close ends')
+  }
+})
+
+t.test('a create of no plant, or without a deadline, rejects for its caller; plants beside it are stored', async t => {
+  const { clock, writer, store, outcomes, create } = batchedStore()
+  writer.respond = () => 'stored'
+  const plant = { id: 3n, name: 'Ficus' }
+  const unsound: { plant: unknown, deadline?: unknown, message: string }[] = [
+    { plant: undefined, message: 'a plant must be an object' },
+    { plant: { ...plant, id: 2n ** 63n }, message: 'the id of a plant must be a bigint of 64 bits' },
+    { plant: { ...plant, id: -(2n ** 63n) - 1n }, message: 'the id of a plant must be a bigint of 64 bits' },
+    { plant: { ...plant, name: '\ud800' }, message: 'the name of a plant must be a string of well-formed Unicode' },
+    { plant: { ...plant, tag: '\udfff' }, message: 'the tag of a plant must be absent or a string of well-formed Unicode' },
+    { plant: { id: 3n, get name () { throw new TypeError('a getter') } }, message: 'a getter' },
+    { plant, deadline: undefined, message: 'the deadline of a create must be a number' },
+    { plant, deadline: NaN, message: 'the deadline of a create must be a number' }
+  ]
+  create([1])
+  const rejected = [store, memoryPlantStore()].flatMap(store => unsound.map(async ({ plant, message, ...others }) => {
+    const deadline = 'deadline' in others ? others.deadline : clock.now() + 1_000
+    await t.rejects(store.create(plant as NewPlant, deadline as number), { name: 'TypeError', message })
+  }))
+  await create([2])
+  await Promise.all(rejected)
+  t.strictSame(writer.batches.map(({ ids }) => ids), [[1, 2]])
+  t.strictSame([...outcomes.values()], ['stored', 'stored'])
+})
+
+t.test('a plant is read once, when it is created: what its caller does to it later has no effect', async t => {
+  const { clock, writer, store } = batchedStore()
+  const written: NewPlant[] = []
+  writer.write = async plants => { written.push(...plants); return ['stored', 'stored'] }
+  let reads = 0
+  const plant = { id: 1n, get name () { return reads++ === 0 ? 'Ficus' : undefined as unknown as string } }
+  const other = { id: 2n, name: 'Fern', tag: 'tall' }
+  const outcomes = Promise.all([store.create(plant, clock.now() + 1_000), store.create(other, clock.now() + 1_000)])
+  Object.assign(other, { name: undefined, tag: 1 })
+  await clock.turns()
+  await outcomes
+  t.strictSame(written, [{ id: 1n, name: 'Ficus' }, { id: 2n, name: 'Fern', tag: 'tall' }])
+})
+
+t.test('while a write hangs, each pending plant is given up shortly before its own deadline, in whatever order they come', async t => {
+  const { clock, outcomes, create } = batchedStore()
+  await create([1], 60_000)
+  const timeouts = new Map(numbers(2_000, 2).map(id => [id, (id * 7_919) % 5_000]))
+  for (const [id, timeout] of timeouts) create([id], timeout)
+  const start = clock.now()
+  for (let passed = 0; passed < 5_000; passed += 100) {
+    await clock.pass(100)
+    const early = [...outcomes.keys()].filter(id => start + (timeouts.get(id) ?? 0) > clock.now() + 100)
+    const late = [...timeouts].filter(([id, timeout]) => start + timeout < clock.now() && !outcomes.has(id))
+    t.strictSame([early, late], [[], []])
+  }
+  t.match([...outcomes.values()], numbers(2_000).map(() => ({ name: 'PlantNotStored' })))
+})
+
+/** Closes a store; gives the milliseconds until it was closed. */
+async function timeToClose ({ clock, store }: Pick<ReturnType<typeof batchedStore>, 'clock' | 'store'>): Promise<number> {
+  const start = clock.now()
+  let end = NaN
+  store.close().catch(() => {}).then(() => { end = clock.now() })
+  await clock.pass(100_000)
+  return end - start
+}
+
+t.test('a store that fails is closed at once: what is pending is not stored, and not sent', async t => {
+  const { clock, writer, store, outcomes, create } = batchedStore()
+  writer.respond = () => notStored()
+  await create([1])
+  create([2])
+  t.equal(await timeToClose({ clock, store }), 0)
+  t.match([...outcomes.values()], [{ message: 'away' }, { name: 'PlantNotStored' }])
+  t.equal(writer.batches.length, 1)
+})
+
+t.test('close ends soon after the last deadline if a write never does, and after a minute whatever the deadline', async t => {
+  for (const [timeout, limit] of [[5_000, 6_100], [Infinity, 61_100]] as const) {
+    const { clock, store, outcomes, create } = batchedStore()
+    await create([1, 2], timeout)
+    create([3], timeout)
+    const time = await timeToClose({ clock, store })
+    t.ok(time > limit - 1_200 && time < limit, `${time} ms`)
+    const unknown = { name: 'PlantOutcomeUnknown' }
+    t.match(Object.fromEntries(outcomes), { 1: unknown, 2: unknown, 3: { name: 'PlantNotStored' } })
+  }
+})
+
+t.test('close rejects if the writer throws, and if it does not release its resources within 15 seconds', async t => {
+  const { clock, store, writer } = batchedStore()
+  writer.close = () => { throw new Error('odd') }
+  await t.rejects(store.close(), { message: 'odd' })
+  t.equal(clock.timers, 0)
+  writer.close = () => new Promise(() => {})
+  const closed = t.rejects(store.close(), { message: /15 seconds/ })
+  await clock.pass(15_000)
+  await closed
 })
 
 t.test('the diagnostics channels report the start and the completion of each batch', async t => {

@@ -1,7 +1,11 @@
 import t from 'tap'
 import { memoryPlantStore } from '../../src/index.js'
 import { plantStoreContract, type StoreSetup } from '../../src/stores/contract.js'
-import { PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
+import {
+  checkedPlant, PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore
+} from '../../src/stores/plant-store.js'
+
+const MONSTERA: NewPlant = { id: 1n, name: 'Monstera' }
 
 type Fields = Omit<NewPlant, 'id'>
 
@@ -10,7 +14,9 @@ class SoundStore implements PlantStore {
   #state: 'new' | 'open' | 'closed' = 'new'
   constructor (readonly plants = new Map<bigint, Fields>()) {}
 
-  async create ({ id, ...plant }: NewPlant, _deadline: number): Promise<CreateOutcome> {
+  async create (given: NewPlant, _deadline: number): Promise<CreateOutcome> {
+    const { id, ...plant } = given
+    checkedPlant(given)
     if (this.#state === 'closed') throw new PlantNotStored('closed')
     const existing = this.plants.get(id)
     if (existing !== undefined) return existing.name === plant.name && existing.tag === plant.tag ? 'same' : 'taken'
@@ -88,7 +94,7 @@ const storeThatChanges = (change: (plant: NewPlant) => NewPlant): typeof SoundSt
   storeWith((_store, create, plant, deadline) => create(change(plant), deadline))
 
 t.test('the suite detects a store that violates the contract', async t => {
-  const [DURABLE = '', EXACT = '', TAKEN = '', AT_ONCE = '', MANY = '', LATE = '', OPEN = '', CLOSE = '', TWICE = ''] =
+  const [DURABLE = '', EXACT = '', TAKEN = '', AT_ONCE = '', MANY = '', LATE = '', OPEN = '', CLOSE = '', TWICE = '', NO_PLANT = ''] =
     plantStoreContract.map(({ name }) => name)
 
   async function violates (what: string, Store: typeof SoundStore, check: string): Promise<void> {
@@ -127,6 +133,8 @@ t.test('the suite detects a store that violates the contract', async t => {
     if (deadline < performance.now()) throw new PlantNotStored('late')
     return outcome
   }), LATE)
+  await violates('stores what is no plant', storeThatChanges(plant => ({ ...MONSTERA, ...plant })), NO_PLANT)
+  await violates('throws instead of rejecting', storeWith((_store, create, plant, deadline) => create(checkedPlant(plant), deadline)), NO_PLANT)
   await violates('forgets that it was closed', class extends SoundStore {
     override async close () {}
   }, OPEN)

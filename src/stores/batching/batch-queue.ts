@@ -1,7 +1,12 @@
 import type { Clock } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
-import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../plant-store.js'
-import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from './store-writer.js'
+import {
+  checkDeadline, checkedPlant, PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant
+} from '../plant-store.js'
+import { PendingCreates, type PendingCreate } from './pending-creates.js'
+import {
+  isCreateError, isOutcome, isPermanent, RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult
+} from './store-writer.js'
 
 /** Of 512 at once, the main thread answers some while the others are written: 4 % less time than in one batch. */
 const LARGEST_BATCH = 256
@@ -9,111 +14,142 @@ const LARGEST_BATCH = 256
 const BATCH_CHARACTERS = 4_000_000
 /** With less time left a plant is not sent again, since that could only leave its outcome open. */
 const MINIMUM_ATTEMPT_MS = RESPONSE_MARGIN_MS + 50
-const FIRST_BACKOFF_MS = 25
-const LONGEST_BACKOFF_MS = 250
-/** One timer serves deadlines, back-offs, and the plants that gather while batches are in flight. */
+const FIRST_PAUSE_MS = 25
+const LONGEST_PAUSE_MS = 250
+/** One timer serves deadlines, pauses, and the plants that gather while batches are in flight. */
 const TICK_MS = 5
+/** How much longer than the last deadline `close` waits for a write that does not complete; and its longest wait. */
+const CLOSE_MARGIN_MS = 1_000
+const LONGEST_CLOSE_MS = 61_000
 
-interface PendingCreate {
-  readonly plant: NewPlant
-  readonly deadline: number
-  readonly resolve: (outcome: CreateOutcome) => void
-  readonly reject: (reason: Error) => void
-  dueAt: number
+/** From when a batch fails as a whole until one does not. One batch at a time is sent, as a probe, after each pause. */
+interface Outage {
   failures: number
-  earlierError: CreateError | undefined
+  resumeAt: number
+  probe: readonly PendingCreate[] | undefined
 }
+
+/** What the writes so far, or a check, have shown about the store. */
+export type StoreState =
+  | { readonly kind: 'not tried' | 'works' }
+  | { readonly kind: 'failed', readonly error: CreateError, readonly at: number }
 
 /**
  * The create requests without an outcome. They share batches, and are sent again until their deadlines, which is safe:
  * the same plant again is `same`.
  *
  * A request is sent at the end of the event loop's turn, with all others of the turn. While batches are in flight, it
- * waits until one is complete or for the next tick: one that hangs does not hold up later ones. After a batch failed as
- * a whole, one at a time is sent as a probe, each after a longer back-off.
+ * waits until one is complete or for the next tick: one that hangs does not hold up later ones.
  */
 export class BatchQueue {
-  /** Why the store may be unable to take plants; undefined once a write has stored or found one. */
-  fault: unknown = 'no plant was written yet'
-  /** When a write has last failed. */
-  failedAt = -Infinity
+  state: StoreState = { kind: 'not tried' }
   isClosed = false
-  #pending: PendingCreate[] = []
-  #inFlight = 0
+  readonly #pending = new PendingCreates()
+  readonly #inFlight = new Set<readonly PendingCreate[]>()
+  #outage: Outage | undefined
+  #lastDeadline = 0
   #turn: object | undefined
   #timer: object | undefined
-  /** How many batches have failed as a whole; of those that were in flight together, only the first counts. */
-  #failures = 0
-  #resumeAt = 0
-  #probe: readonly PendingCreate[] | undefined
 
   constructor (
     private readonly writer: StoreWriter, private readonly clock: Clock, private readonly random: () => number
   ) {}
 
-  create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
-    if (this.isClosed) return Promise.reject(new PlantNotStored('the store is closed'))
+  create (given: NewPlant, deadline: number): Promise<CreateOutcome> {
+    // What throws here rejects the promise of this caller, and affects no other.
     return new Promise((resolve, reject) => {
-      this.#pending.push({ plant, deadline, resolve, reject, dueAt: 0, failures: 0, earlierError: undefined })
-      if (this.#inFlight === 0) this.#turn ??= this.clock.setImmediate(this.#send)
+      const plant = checkedPlant(given)
+      checkDeadline(deadline)
+      if (this.isClosed) throw new PlantNotStored('the store is closed')
+      const characters = plant.name.length + (plant.tag?.length ?? 0)
+      this.#pending.addLast({ plant, characters, deadline, resolve, reject, failures: 0, earlierError: undefined })
+      this.#lastDeadline = Math.max(this.#lastDeadline, deadline)
+      if (this.#inFlight.size === 0) this.#turn ??= this.clock.setImmediate(this.#send)
       else this.#timer ??= this.clock.setTimeout(this.#tick, TICK_MS)
     })
   }
 
-  /** Writes once what is pending and has not failed. Resolves when every request has its outcome. */
+  /**
+   * Writes once what is pending and has not failed. Resolves when every request has its outcome, soon after the last
+   * deadline at the latest.
+   */
   async close (): Promise<void> {
-    const isFailing = this.#failures > 0
     this.isClosed = true
-    this.#pending = this.#pending.filter(create => (create.earlierError === undefined && !isFailing) || giveUp(create))
+    const isFailing = this.#outage !== undefined
+    for (const create of this.#pending.takeAll()) {
+      if (isFailing || create.earlierError !== undefined) giveUp(create)
+      else this.#pending.addLast(create)
+    }
     this.#send()
-    while (this.#inFlight + this.#pending.length > 0) {
+    const end = Math.min(this.#lastDeadline + CLOSE_MARGIN_MS, this.clock.now() + LONGEST_CLOSE_MS)
+    while ((this.#inFlight.size > 0 || !this.#pending.isEmpty) && this.clock.now() < end) {
       await new Promise<void>(resolve => this.clock.setTimeout(resolve, TICK_MS))
     }
+    const unknown = new PlantOutcomeUnknown('the store was closed before the write was complete')
+    for (const batch of this.#inFlight) this.#settle(batch, unknown, this.clock.now())
+    this.#pending.takeAll().forEach(giveUp)
   }
 
   readonly #tick = (): void => {
     this.#timer = undefined
-    const late = this.clock.now() + MINIMUM_ATTEMPT_MS
-    this.#pending = this.#pending.filter(create => create.deadline > late || giveUp(create))
+    const now = this.clock.now()
+    this.#pending.resume(now)
+    this.#pending.takeUntil(now + MINIMUM_ATTEMPT_MS).forEach(giveUp)
     this.#send()
   }
 
   readonly #send = (): void => {
     this.#turn = undefined
     const now = this.clock.now()
-    for (let batch = this.#nextBatch(now); batch.length > 0; batch = this.#nextBatch(now)) this.#write(batch, now)
-    if (this.#pending.length > 0) this.#timer ??= this.clock.setTimeout(this.#tick, TICK_MS)
+    while (this.#maySend(now)) {
+      const batch = this.#takeBatch(now)
+      if (batch.length === 0) break
+      this.#write(batch, now)
+    }
+    if (!this.#pending.isEmpty) this.#timer ??= this.clock.setTimeout(this.#tick, TICK_MS)
   }
 
-  /** Takes the plants that may be sent now, as many as a batch holds. */
-  #nextBatch (now: number): PendingCreate[] {
+  #maySend (now: number): boolean {
+    if (this.#inFlight.size >= this.writer.maxInFlight) return false
+    // A closed queue sends everything once, and nothing again.
+    if (this.#outage === undefined || this.isClosed) return true
+    return this.#outage.probe === undefined && now >= this.#outage.resumeAt
+  }
+
+  #takeBatch (now: number): PendingCreate[] {
     const batch: PendingCreate[] = []
-    const isHeldBack = this.#failures > 0 && (this.#probe !== undefined || now < this.#resumeAt)
-    if (this.#inFlight >= this.writer.maxInFlight || (isHeldBack && !this.isClosed)) return batch
     let characters = 0
-    this.#pending = this.#pending.filter(create => {
-      const { name, tag } = create.plant
-      const total = characters + name.length + (tag?.length ?? 0)
-      const fits = batch.length === 0 || (batch.length < LARGEST_BATCH && total <= BATCH_CHARACTERS)
-      if (create.dueAt > now || !fits) return true
-      if (create.deadline <= now) return giveUp(create)
-      characters = total
-      batch.push(create)
-      return false
-    })
+    for (let create = this.#pending.first; create !== undefined; create = this.#pending.first) {
+      const isFull = batch.length === LARGEST_BATCH || characters + create.characters > BATCH_CHARACTERS
+      if (isFull && batch.length > 0) break
+      this.#pending.removeFirst()
+      if (create.deadline <= now) {
+        giveUp(create)
+      } else {
+        characters += create.characters
+        batch.push(create)
+      }
+    }
     return batch
   }
 
   async #write (batch: readonly PendingCreate[], started: number): Promise<void> {
-    if (this.#failures > 0) this.#probe = batch
-    this.#inFlight++
+    this.#inFlight.add(batch)
+    if (this.#outage !== undefined) this.#outage.probe = batch
     const message: BatchMessage = { plants: batch.length, milliseconds: undefined, retries: 0 }
     channels.batchStart.publish(message)
     const deadlines = batch.map(({ deadline }) => deadline)
     const plants = batch.map(({ plant }) => plant)
-    const results = await this.writer.write(plants, Math.max(...deadlines), Math.min(...deadlines))
+    let results: readonly WriteResult[] | CreateError
+    try {
+      results = await this.writer.write(plants, Math.max(...deadlines), Math.min(...deadlines))
+      if (!Array.isArray(results) && !isCreateError(results)) throw new TypeError('the writer gave no results')
+    } catch (cause) {
+      // A writer should not reject. If it does, the plants may have been stored.
+      results = new PlantOutcomeUnknown('the write failed in an unexpected way', { cause })
+    }
+    this.#inFlight.delete(batch)
     const now = this.clock.now()
-    this.#inFlight--
     message.milliseconds = now - started
     message.retries = this.#settle(batch, results, now)
     channels.batchEnd.publish(message)
@@ -124,39 +160,66 @@ export class BatchQueue {
 
   /** @returns the number of plants that will be sent again */
   #settle (batch: readonly PendingCreate[], results: readonly WriteResult[] | CreateError, now: number): number {
-    const jitter = 0.5 + this.random() / 2
-    const backoff = (failures: number) => jitter * Math.min(FIRST_BACKOFF_MS * 2 ** failures, LONGEST_BACKOFF_MS)
     const hasFailed = results instanceof Error && !isPermanent(results)
-    if (!hasFailed || this.#failures === 0 || this.#probe === batch) {
-      this.#probe = undefined
-      this.#resumeAt = now + backoff(this.#failures)
-      this.#failures = hasFailed ? this.#failures + 1 : 0
-    }
-    // That a plant is refused tells nothing about the store.
-    const before = this.fault
-    if (results instanceof Error) this.fault = results
-    else if (results.some(result => typeof result === 'string')) this.fault = undefined
-    else this.fault = results.find(result => !isPermanent(result)) ?? this.fault
-    if (this.fault !== before) this.failedAt = now
-    const again = batch.filter((create, index) => {
-      const result = results instanceof Error ? results : results[index] ?? new PlantOutcomeUnknown('the store gave no result')
-      if (typeof result === 'string') return create.resolve(result)
+    this.#noteOutage(batch, hasFailed, now)
+    this.#noteState(results, now)
+    const again: PendingCreate[] = []
+    for (let index = 0; index < batch.length; index++) {
+      const create = batch[index] as PendingCreate
+      const result = results instanceof Error ? results : results[index]
+      if (isOutcome(result)) {
+        create.resolve(result)
+        continue
+      }
+      const error = isCreateError(result) ? result : new PlantOutcomeUnknown('the store gave no result')
       // Once an attempt has left the outcome open, no later failure can settle it.
-      if (!(create.earlierError instanceof PlantOutcomeUnknown)) create.earlierError = result
-      if (!hasFailed) create.dueAt = now + backoff(create.failures++)
-      const isLast = isPermanent(result) || this.isClosed || create.deadline <= now + MINIMUM_ATTEMPT_MS
-      return !isLast || giveUp(create)
-    })
-    if (again.length > 0) this.#pending = again.concat(this.#pending)
+      if (!(create.earlierError instanceof PlantOutcomeUnknown)) create.earlierError = error
+      const pause = hasFailed ? 0 : this.#pause(create.failures)
+      const hasTime = now + pause + MINIMUM_ATTEMPT_MS < create.deadline
+      if (isPermanent(error) || this.isClosed || !hasTime) {
+        giveUp(create)
+        continue
+      }
+      again.push(create)
+      if (hasFailed) continue
+      create.failures++
+      this.#pending.pause(create, now + pause)
+    }
+    if (hasFailed) this.#pending.addFirst(again)
     return again.length
+  }
+
+  #noteOutage (batch: readonly PendingCreate[], hasFailed: boolean, now: number): void {
+    if (!hasFailed) {
+      this.#outage = undefined
+    } else if (this.#outage === undefined) {
+      this.#outage = { failures: 1, resumeAt: now + this.#pause(0), probe: undefined }
+    } else if (this.#outage.probe === batch) {
+      const { failures } = this.#outage
+      this.#outage = { failures: failures + 1, resumeAt: now + this.#pause(failures), probe: undefined }
+    }
+    // Any other batch was in flight when the outage began, and tells nothing new.
+  }
+
+  #noteState (results: readonly WriteResult[] | CreateError, now: number): void {
+    if (results instanceof Error) {
+      this.state = { kind: 'failed', error: results, at: now }
+    } else if (results.some(isOutcome)) {
+      this.state = { kind: 'works' }
+    } else {
+      // That a plant is refused tells nothing about the store.
+      const error = results.filter(isCreateError).find(error => !isPermanent(error))
+      if (error !== undefined) this.state = { kind: 'failed', error, at: now }
+    }
+  }
+
+  /** Milliseconds to wait after a number of earlier failures, and a random part less. */
+  #pause (failures: number): number {
+    const longest = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
+    return longest * (0.5 + this.random() / 2)
   }
 }
 
-function isPermanent (result: WriteResult): boolean {
-  return result instanceof PlantNotStored && result.permanent
-}
-
-function giveUp ({ reject, earlierError }: PendingCreate): false {
+function giveUp ({ reject, earlierError }: PendingCreate): void {
   reject(earlierError ?? new PlantNotStored('the store was too busy to take it in time, or was closed'))
-  return false
 }

@@ -1,4 +1,4 @@
-import type { CreateOutcome, NewPlant, PlantNotStored, PlantOutcomeUnknown } from '../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../plant-store.js'
 
 /** Milliseconds before its deadline at which a plant that cannot be written in time is given up, for the response. */
 export const RESPONSE_MARGIN_MS = 50
@@ -16,7 +16,7 @@ export interface StoreWriter {
    */
   open? (): Promise<void>
   /**
-   * Never rejects.
+   * Should not reject: then the outcome of the whole batch is open.
    * @param deadline on the clock of `performance.now()`: the last plant's; the first one's is `earliestDeadline`
    * @returns a result for each plant, in order, also if some are refused; or one error of the whole batch, for a reason
    *   of the store's
@@ -31,4 +31,16 @@ export interface StoreWriter {
   check (thoroughly: boolean): Promise<void>
   /** Releases all resources; nothing is written afterwards. */
   close (): Promise<void>
+}
+
+export function isOutcome (result: unknown): result is CreateOutcome {
+  return result === 'stored' || result === 'same' || result === 'taken'
+}
+
+export function isCreateError (result: unknown): result is CreateError {
+  return result instanceof PlantNotStored || result instanceof PlantOutcomeUnknown
+}
+
+export function isPermanent (error: CreateError): boolean {
+  return error instanceof PlantNotStored && error.permanent
 }
