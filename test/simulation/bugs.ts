@@ -46,7 +46,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['a deadline that is looked for in the wrong place', 'create.deadline < section.earliestDeadline', 'create.deadline > section.earliestDeadline']
   ],
   'stores/sqlite/sqlite-client.js': [
-    ['an uncertain outcome reported as not stored: the thread died', "exited', outcomeUnknown: true", "exited'"],
+    ['an uncertain outcome reported as not stored: the thread died', "kind: 'unknown', message: 'the database thread exited'", "kind: 'busy', message: 'the database thread exited'"],
     ['results of the thread assigned to the wrong plants', 'return answer.map', 'return answer.toReversed().map'],
     ['a tag that is not stored', 'tag = null }) => [id, name, tag]', 'tag = null }) => [id, name, null]']
   ],

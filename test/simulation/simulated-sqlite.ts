@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events'
 import type { RowResult } from '../../src/stores/sqlite/plants-table.js'
-import type { Failure } from '../../src/stores/sqlite/sqlite-error.js'
-import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/sqlite-worker.js'
+import type { Failure, FailureKind } from '../../src/stores/sqlite/sqlite-error.js'
+import type { FailedRequest, SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/sqlite-worker.js'
 import { SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
 
-const REFUSED: Failure = { message: 'refused', permanent: true }
+const REFUSED: Failure = { kind: 'refused', message: 'refused' }
 
 /** A database file whose transactions are durable once they are committed, and the threads that write to it. */
 export class SimulatedSqlite extends SimulatedStore {
@@ -20,7 +20,7 @@ export class SimulatedSqlite extends SimulatedStore {
 
   /** Executes a request. Calls back once, with the answer, or with nothing if the thread dies. */
   serve (request: SqliteRequest, done: (answer: SqliteAnswer | undefined) => void): void {
-    if (request.kind !== 'write') return this.#after(() => done([]))
+    if (request.kind !== 'write') return this.#after(() => done('writable'))
     this.writes++
     const fault = this.takeFault('write')
     const ends = fault === undefined ? () => {} : this.faultBegins()
@@ -35,8 +35,6 @@ export class SimulatedSqlite extends SimulatedStore {
   }
 
   #answer (ids: readonly bigint[], texts: readonly string[], fault: Fault | undefined): SqliteAnswer | undefined {
-    const failed = (message: string, outcomeUnknown: boolean, permanent: boolean, reopen: boolean): SqliteAnswer =>
-      ({ message, outcomeUnknown, permanent, unusable: false, reopen })
     if (fault?.kind === 'dies') {
       if (fault.stores) this.#write(ids, texts)
       return undefined
@@ -45,24 +43,29 @@ export class SimulatedSqlite extends SimulatedStore {
       if (fault.perhaps) this.isUncertain = true
       if (fault.permanent) this.hasRefused = true
       if (fault.perhaps && fault.stores) this.#write(ids, texts)
-      return failed('failed', fault.perhaps, fault.permanent, this.random.chance(0.5))
+      return { kind: kindOf(fault), message: 'failed', threadExits: this.random.chance(0.5) }
     }
     return this.#write(ids, texts)
   }
 
-  #write (ids: readonly bigint[], texts: readonly string[]): RowResult[] {
+  #write (ids: readonly bigint[], texts: readonly string[]): SqliteAnswer {
     const outcomes = texts.map((text, i): RowResult => {
       const id = ids[i] ?? 0n
       if (this.isPoisoned(id)) return REFUSED
       if (this.insert(id, text, true)) return 'stored'
       return this.durable(id) === text ? 'same' : 'taken'
     })
-    return outcomes.every(outcome => outcome === 'stored') ? [] : outcomes
+    return outcomes.every(outcome => outcome === 'stored') ? 'all stored' : outcomes
   }
 
   #after (task: () => void, more = 0): void {
     this.clock.setTimeout(task, 1 + this.random.below(4) + more)
   }
+}
+
+function kindOf ({ perhaps, permanent }: { perhaps: boolean, permanent: boolean }): FailureKind {
+  if (perhaps) return 'unknown'
+  return permanent ? 'refused' : 'busy'
 }
 
 /** Like a worker thread, processes one request after the other. */
@@ -94,7 +97,7 @@ class SimulatedThread extends EventEmitter {
       if (request.kind === 'write') this.#sqlite.writesInFlight--
       if (answer === undefined) return this.#end()
       this.emit('message', answer)
-      if ((answer as Failure).reopen) return this.#end()
+      if ((answer as FailedRequest).threadExits) return this.#end()
       this.#next()
     })
   }

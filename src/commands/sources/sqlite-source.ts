@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer'
-import { existsSync, statSync } from 'node:fs'
+import { constants, existsSync, statSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { messageOf } from '../../error-message.js'
-import { hasLog, isInWalMode, requireOwnLog, sqliteBinding } from '../../stores/sqlite/database.js'
-import { isNotWritable } from '../../stores/sqlite/sqlite-error.js'
+import { besides, hasLog, isInWalMode, mayUse, requireOwnLog } from '../../stores/sqlite/database-file.js'
+import { sqliteBinding, type DatabaseClass } from '../../stores/sqlite/database.js'
+import { isDenial } from '../../stores/sqlite/sqlite-error.js'
 import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
@@ -13,42 +14,75 @@ const LOWEST_ID = -(2n ** 63n)
 const PAGE_BYTES = 1_000_000
 const BYTES_PER_ROW = 1_000
 
+/** A connection that reads, and a function that throws a CopyError if what was read may be wrong. */
+interface OpenedFile { database: DatabaseSyncInstance, requireUnchanged: () => void }
+
 /**
- * Opens a database file for reading, while a service can keep writing to it. Where nothing can be written, not even the
- * index of a log, a file without a log is read as it is.
- * @returns the connection, and a function that throws a CopyError if what was read may be wrong
+ * Opens a database file for reading, while a service can keep writing to it, and leaves no file beside it that would be
+ * in the service's way.
  * @throws {CopyError} if there is no such file, or if it is not one of this package's
  */
-export async function openPlantsFile (path: string) {
+export async function openPlantsFile (path: string): Promise<OpenedFile> {
   if (!existsSync(path)) throw new CopyError(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
   const { DatabaseSync } = await sqliteBinding()
+  try {
+    requireReadable(path)
+    requireOwnLog(path)
+    if (wouldLeaveFiles(path)) return openWithoutLog(DatabaseSync, path)
+    try {
+      return { database: connect(DatabaseSync, path), requireUnchanged () {} }
+    } catch (error) {
+      if (!isDenial(error)) throw error
+      return openWithoutLog(DatabaseSync, path)
+    }
+  } catch (error) {
+    throw new CopyError(`${path} cannot be read: ${messageOf(error)}`)
+  }
+}
 
-  function connect (location: string): DatabaseSyncInstance {
-    const database = new DatabaseSync(location, { readOnly: true })
+function requireReadable (path: string): void {
+  if (statSync(path).isDirectory()) throw new Error('it is a folder')
+  for (const file of [path, besides(path).log]) {
+    if (existsSync(file) && !mayUse(file, constants.R_OK)) throw new Error(`give this user permission to read ${file}`)
+  }
+}
+
+/**
+ * Whether SQLite would make a log or its index, and leave them: one that belongs to another user than the database can
+ * keep the service from opening it. SQLite gives those that root makes to the owner of the database.
+ */
+function wouldLeaveFiles (path: string): boolean {
+  const { log, index } = besides(path)
+  const user = process.geteuid?.()
+  const isOfThisUser = user === 0 || user === statSync(path).uid
+  return !isOfThisUser && !(existsSync(log) && existsSync(index)) && isInWalMode(path)
+}
+
+/** Reads the file as it is, without making anything: what a service writes to it meanwhile would not be seen. */
+function openWithoutLog (Database: DatabaseClass, path: string): OpenedFile {
+  if (hasLog(path) || !isInWalMode(path)) {
+    throw new Error('this user can neither read its log nor make an index for it: copy it, with its -wal if there is one, to a folder that this user can write, and set DATA_DIR to that folder')
+  }
+  const { mtimeMs } = statSync(path)
+  return {
+    database: connect(Database, `${pathToFileURL(path)}?immutable=1`),
+    requireUnchanged () {
+      if (statSync(path).mtimeMs !== mtimeMs) throw new CopyError(`a service is writing to ${path}, which this user cannot follow: run this again`)
+    }
+  }
+}
+
+function connect (Database: DatabaseClass, location: string): DatabaseSyncInstance {
+  const database = new Database(location, { readOnly: true })
+  try {
     database.exec('PRAGMA busy_timeout = 5000')
     const { encoding } = database.prepare('PRAGMA encoding').get()
     if (encoding !== 'UTF-8') throw new Error(`its text is in ${encoding}, not in UTF-8`)
     database.prepare('SELECT id, name, tag FROM plants')
     return database
-  }
-
-  try {
-    requireOwnLog(path)
-    try {
-      return { database: connect(path), requireUnchanged () {} }
-    } catch (error) {
-      if (!isNotWritable(error)) throw error
-      if (hasLog(path) || !isInWalMode(path)) throw new Error(`${messageOf(error)}: copy it, with its -wal if there is one, to a folder that this user can write, and set DATA_DIR to that folder`)
-    }
-    const { mtimeMs } = statSync(path)
-    return {
-      database: connect(`${pathToFileURL(path)}?immutable=1`),
-      requireUnchanged () {
-        if (statSync(path).mtimeMs !== mtimeMs) throw new CopyError(`a service is writing to ${path}, which this user cannot follow: run this again`)
-      }
-    }
   } catch (error) {
-    throw new CopyError(`${path} cannot be read: ${messageOf(error)}`)
+    database.close()
+    throw error
   }
 }
 
@@ -60,7 +94,7 @@ export async function sqliteSource (path: string): Promise<PlantSource> {
   const { database, requireUnchanged } = await openPlantsFile(path)
   const extent = database.prepare('SELECT (SELECT count(*) FROM plants) AS size, (SELECT max(id) FROM plants) AS highest')
   // Text as bytes: reading text replaces invalid UTF-8, and in @photostructure/sqlite stops at a NUL. 0 is no text.
-  const select = database.prepare(`SELECT id, iif(typeof(name) = 'text', CAST(name AS BLOB), 0) AS name,
+  const select = database.prepare(`SELECT id AS id, iif(typeof(name) = 'text', CAST(name AS BLOB), 0) AS name,
     iif(typeof(tag) IN ('text', 'null'), CAST(tag AS BLOB), 0) AS tag
     FROM plants WHERE id BETWEEN ? AND ? ORDER BY id`)
   for (const statement of [extent, select]) statement.setReadBigInts(true)

@@ -1,21 +1,25 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname } from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-import { openingError, SqliteError, unusable } from './sqlite-error.js'
-
-/** `PRAGMA user_version` of the files that this version writes. */
-export const FORMAT = 1
+import { codeOf, messageOf } from '../../error-message.js'
+import { besides, isPathFault, obstacleTo, requireFile } from './database-file.js'
+import { CREATE_TABLE, FORMAT, requireFormat } from './table-format.js'
+import { isDamage, isDenial, SqliteError, transactionError, unusable } from './sqlite-error.js'
 
 /** The longest wait for another program's lock, in milliseconds. */
 export const LOCK_WAIT_MS = 250
 
-const CREATE_TABLE = 'CREATE TABLE IF NOT EXISTS plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
-
-// The cache grows with the table, up to 16,384 KiB. On macOS, fsync without F_FULLFSYNC reaches only the drive's cache.
+// The cache grows with the table, up to 16,384 KiB. The log grows as long as another program reads it. On macOS, fsync
+// without F_FULLFSYNC reaches only the drive's cache.
 const SETTINGS = `
-  PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16384;
-  PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;`
+  PRAGMA journal_mode = WAL;
+  PRAGMA journal_size_limit = ${32 * 1024 * 1024};
+  PRAGMA wal_autocheckpoint = 4000;
+  PRAGMA cache_size = -16384;
+  PRAGMA synchronous = FULL;
+  PRAGMA fullfsync = ON;
+  PRAGMA checkpoint_fullfsync = ON;`
 
 export type DatabaseClass = typeof import('@photostructure/sqlite').DatabaseSync
 
@@ -28,21 +32,15 @@ export function openDatabase (Database: DatabaseClass, path: string, wasOpen = f
   let database: DatabaseSyncInstance | undefined
   try {
     makeFolder(dirname(path))
+    requireFile(path)
     database = new Database(path)
     database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`)
     // Before anything is written, so that another program's file is not changed.
-    checkFormat(database, path)
+    requireFormat(database, path)
     database.exec(SETTINGS)
     if (!wasOpen) database.exec(`BEGIN IMMEDIATE; ${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
-    // In a container, a file may be mounted into a folder that is not kept. With its table, it has a log.
-    const [device, logDevice] = [path, logOf(path)].map(path => statSync(path, { throwIfNoEntry: false })?.dev)
-    if (device !== undefined && logDevice !== undefined && device !== logDevice) {
-      throw unusable(`${path} is mounted without its folder, so that its log would be lost: mount the folder`)
-    }
-    // After a failed sync the log may not be on disk, and no later sync would report it.
-    if (wasOpen && database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy !== 0) {
-      throw new SqliteError({ message: `another program is reading the log of ${path}, which must be emptied: stop that program` })
-    }
+    requireLogOnSameDevice(path)
+    if (wasOpen) emptyLog(database, path)
     return database
   } catch (error) {
     database?.close()
@@ -50,66 +48,40 @@ export function openDatabase (Database: DatabaseClass, path: string, wasOpen = f
   }
 }
 
-/** Accepts an empty file, or one with the table, even without its format (as after `.dump` and a restore). */
-function checkFormat (database: DatabaseSyncInstance, path: string): void {
-  const { format, encoding, tables, columns } = database.prepare(`SELECT
-    (SELECT user_version FROM pragma_user_version) AS format,
-    (SELECT encoding FROM pragma_encoding) AS encoding,
-    (SELECT count(*) FROM sqlite_schema) AS tables,
-    (SELECT group_concat(name || ' ' || type || ' ' || pk, ', ') FROM pragma_table_info('plants')) AS columns`)
-    .get() as { format: number, encoding: string, tables: number, columns: string | null }
-  if (format > FORMAT) {
-    throw unusable(`${path} has format ${format}, made by a newer plant-store; this one reads format ${FORMAT}: use the newer version`)
-  }
-  // A text with a NUL is written as UTF-8 bytes.
-  if (tables > 0 && (columns !== 'id INTEGER 1, name TEXT 0, tag TEXT 0' || encoding !== 'UTF-8')) {
-    throw unusable(`${path} is an SQLite database of another program: choose another folder`)
-  }
+/** In a container, a file may be mounted into a folder that is not kept. With its table, it has a log. */
+function requireLogOnSameDevice (path: string): void {
+  const file = statSync(path, { throwIfNoEntry: false })
+  const log = statSync(besides(path).log, { throwIfNoEntry: false })
+  if (file === undefined || log === undefined || file.dev === log.dev) return
+  throw unusable(`${path} is mounted without its folder, so that its log would be lost: mount the folder`)
 }
 
-/** Identifies a file while it is open; undefined if there is none, or if it cannot be reached. */
-export function identityOf (path: string): string | undefined {
-  try {
-    const { dev, ino } = statSync(path, { bigint: true })
-    return `${dev}:${ino}`
-  } catch {
-    return undefined
-  }
+/** After a failed sync the log may not be on disk, and no later sync would report it. */
+function emptyLog (database: DatabaseSyncInstance, path: string): void {
+  const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
+  if (busy === 0) return
+  const message = `another program is reading the log of ${path}, which must be emptied: stop that program`
+  throw new SqliteError('busy', message, 'connection')
 }
 
-/** The path of the write-ahead log, which lies beside the file itself if the path is a symbolic link. */
-function logOf (path: string): string {
-  return `${existsSync(path) ? realpathSync(path) : path}-wal`
+/** A full disk or a lock, for example, leaves the file usable. */
+function openingError (error: unknown, path: string): SqliteError {
+  if (isDeniedByNode(error)) return unusable(deniedByNode(error, dirname(path)))
+  const reason = messageOf(error)
+  if (isDamage(error)) return unusable(`${path} is damaged, or is not an SQLite database (${reason}): it was not changed; restore a backup, or choose another folder`)
+  if (isDenial(error) || isPathFault(error)) return unusable(obstacleTo(path) ?? `${path} cannot be opened for writing (${reason}), although this user may write it: look at the file system's mount options, at the limit on open files, and at what a security module (AppArmor, SELinux) forbids`)
+  return transactionError(error)
 }
 
-export function hasLog (path: string): boolean {
-  return existsSync(logOf(path)) && statSync(logOf(path)).size > 0
+/** Whether Node's permission model (`--permission`) denied an access, or an addon. */
+export function isDeniedByNode (error: unknown): boolean {
+  return ['ERR_ACCESS_DENIED', 'ERR_DLOPEN_DISABLED'].includes(String(codeOf(error)))
 }
 
-/** Open files by identity: closing one would release the locks of every SQLite connection of this process to it. */
-const openFiles = new Map<string | undefined, number>()
-
-/** Whether the header says that there may be a log. A backup has none, nor has an empty file. */
-export function isInWalMode (path: string): boolean {
-  const identity = identityOf(path)
-  try {
-    const file = openFiles.get(identity) ?? openSync(path, 'r')
-    openFiles.set(identity, file)
-    // https://sqlite.org/fileformat.html#file_format_version_numbers
-    const version = Buffer.alloc(1)
-    return readSync(file, version, 0, 1, 18) === 1 && version[0] === 2
-  } catch {
-    // If there is a file, its opening will report why it cannot be read.
-    return identity !== undefined
-  }
-}
-
-/** @throws {SqliteError} if SQLite would apply the log of another database to the file */
-export function requireOwnLog (path: string): void {
-  // In this order, since another process may be creating both.
-  if (!hasLog(path) || isInWalMode(path)) return
-  const log = logOf(path)
-  throw unusable(`${log} is the log of another database than ${path}, as after a backup was copied over it: move ${log} and its -shm away, or put back the database that they belong to`)
+/** What Node's permission model has to allow, in a sentence. */
+export function deniedByNode (error: unknown, folder: string): string {
+  const { permission = 'an access' } = error as { permission?: string }
+  return `Node's permission model denies ${permission}: start Node with --allow-worker, with --allow-fs-read for the code, and with --allow-fs-read and --allow-fs-write for ${folder}`
 }
 
 /** Creates a folder with its parents, and syncs their entries to disk. */

@@ -1,7 +1,11 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import type { CreateOutcome } from '../plant-store.js'
-import { FORMAT, identityOf, LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
-import { CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError, type Failure } from './sqlite-error.js'
+import { identityOf } from './database-file.js'
+import { LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
+import {
+  CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError, type Failure, type FailureKind
+} from './sqlite-error.js'
+import { FORMAT } from './table-format.js'
 
 const INSERT = 'INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))'
 
@@ -24,8 +28,9 @@ export class PlantsTable {
   constructor (Database: DatabaseClass, private readonly path: string, openedFile?: string) {
     // Before it is opened, so that its replacement since is noticed.
     const file = identityOf(path)
-    if (openedFile !== undefined && openedFile !== file) throw displaced(path)
-    const database = this.#database = openDatabase(Database, path, openedFile !== undefined)
+    if (openedFile !== undefined && openedFile !== file) throw displaced(path, 'refused')
+    const database = openDatabase(Database, path, openedFile !== undefined)
+    this.#database = database
     this.#file = file ?? identityOf(path)
     this.#findTrigger = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'trigger'")
     // In SQL, which does not stop at a NUL as reading the text back does; and whatever the columns' collation is.
@@ -35,74 +40,96 @@ export class PlantsTable {
     this.#insertAmongTriggers = database.prepare(`INSERT ${INSERT}`)
   }
 
+  /** Whether the file has to be opened again by another thread. */
+  get isBroken (): boolean {
+    return this.#fault?.reach === 'connection'
+  }
+
   /**
-   * Stores rows durably, in the file that is at the path: in one transaction, or if a row fails it, as a trigger does
-   * by `RAISE(ROLLBACK)`, in one for each half, and so on.
+   * Stores rows durably, in the file that is at the path: in one transaction, or if a row makes that fail, as a trigger
+   * does by `RAISE(ROLLBACK)`, in one for each half, and so on.
    * @returns the result of each row; or why none of them is stored, or why that is unknown
    */
   write (rows: readonly Row[], lockWaitMs = LOCK_WAIT_MS): RowResult[] | Failure {
-    const results = this.#transaction(lockWaitMs, () => {
-      const hasTriggers = this.#findTrigger.get() !== undefined
-      return rows.map(row => hasTriggers ? this.#createAmongTriggers(row) : this.#create(row))
-    })
-    if (Array.isArray(results) || !results.ofRow) return results
-    if (rows.length === 1) return [results]
-    const half = rows.length >> 1
-    return [rows.slice(0, half), rows.slice(half)].flatMap(rows => {
-      const results = this.write(rows, lockWaitMs)
-      // The other half may be stored.
-      return Array.isArray(results) ? results : rows.map(() => results)
-    })
+    const results = this.#transaction(lockWaitMs, () => this.#createAll(rows))
+    if (!(results instanceof SqliteError)) return results
+    if (results.reach !== 'plant') return results.failure
+    if (rows.length === 1) return [results.failure]
+    const middle = Math.floor(rows.length / 2)
+    const halves = [rows.slice(0, middle), rows.slice(middle)]
+    return halves.flatMap(half => this.#writeHalf(half, lockWaitMs))
+  }
+
+  /** A result for each row in any case, since the other half may be stored. */
+  #writeHalf (rows: readonly Row[], lockWaitMs: number): RowResult[] {
+    const results = this.write(rows, lockWaitMs)
+    return Array.isArray(results) ? results : rows.map(() => results)
+  }
+
+  #createAll (rows: readonly Row[]): RowResult[] {
+    const hasTriggers = this.#findTrigger.get() !== undefined
+    return hasTriggers ? rows.map(row => this.#createAmongTriggers(row)) : rows.map(row => this.#create(row))
   }
 
   #create (row: Row): RowResult {
+    const [id, name, tag] = row
     try {
       // `run` would make an object with the number of changes: on Node 20, it takes 1.8 µs, and this 1.2.
-      this.#insertNew.get(row[0], bindable(row[1]), bindable(row[2]))
+      this.#insertNew.get(id, bindable(name), bindable(tag))
       return 'stored'
     } catch (error) {
-      const { failure } = refusalOf(error)
-      return (resultCode(error) === CONSTRAINT && this.#existing(row)) || failure
+      const refusal = refusalOf(error)
+      // It may be the constraint of another unique index.
+      const existing = resultCode(error) === CONSTRAINT ? this.#existing(row) : undefined
+      return existing ?? refusal.failure
     }
   }
 
   #createAmongTriggers (row: Row): RowResult {
+    const [id, name, tag] = row
     const existing = this.#existing(row)
     if (existing !== undefined) return existing
     this.#database.exec('SAVEPOINT plant')
     try {
-      this.#insertAmongTriggers.get(row[0], bindable(row[1]), bindable(row[2]))
+      this.#insertAmongTriggers.get(id, bindable(name), bindable(tag))
       this.#database.exec('RELEASE plant')
-      return this.#existing(row) ? 'stored' : { message: 'the table refuses the plant: a trigger ignores it', permanent: true }
     } catch (error) {
-      const { failure } = refusalOf(error)
-      try {
-        // After `RAISE(FAIL)`, the row itself may be there.
-        this.#database.exec('ROLLBACK TO plant; RELEASE plant')
-      } catch {
-        // The trigger has ended the transaction.
-        throw new SqliteError({ ...failure, ofRow: true })
-      }
-      return failure
+      const refusal = refusalOf(error)
+      this.#undoRow(refusal)
+      return refusal.failure
+    }
+    if (this.#existing(row) !== undefined) return 'stored'
+    return { kind: 'refused', message: 'the table refuses the plant: a trigger ignores it' }
+  }
+
+  /** After `RAISE(FAIL)`, the row itself may be there. */
+  #undoRow ({ kind, message }: SqliteError): void {
+    try {
+      this.#database.exec('ROLLBACK TO plant; RELEASE plant')
+    } catch {
+      // The trigger has ended the transaction.
+      throw new SqliteError(kind, message, 'plant')
     }
   }
 
   #existing ([id, name, tag]: Row): CreateOutcome | undefined {
-    const row = this.#find.get(bindable(name), bindable(tag), id) as { same: number | null } | undefined
-    return row && (row.same === 1 ? 'same' : 'taken')
+    const found = this.#find.get(bindable(name), bindable(tag), id) as { same: number | null } | undefined
+    if (found === undefined) return undefined
+    return found.same === 1 ? 'same' : 'taken'
   }
 
   /**
+   * Whether plants can be written now.
    * @param thoroughly whether to commit a page, as a write would
-   * @returns why plants cannot be written now, otherwise an empty list
    */
-  check (thoroughly: boolean): RowResult[] | Failure {
-    return this.#transaction(LOCK_WAIT_MS, () => {
+  check (thoroughly: boolean): 'writable' | Failure {
+    const result = this.#transaction(LOCK_WAIT_MS, () => {
       // Fails if the table was dropped, or if a trigger needs a table that does not exist.
       this.#database.exec(`SELECT 1 FROM sqlite_schema; EXPLAIN INSERT ${INSERT}`)
       if (thoroughly) this.#database.exec(`PRAGMA user_version = ${FORMAT}`)
-      return []
+      return 'writable' as const
     })
+    return result instanceof SqliteError ? result.failure : result
   }
 
   close (): void {
@@ -111,29 +138,40 @@ export class PlantsTable {
     this.#database.close()
   }
 
-  #transaction (lockWaitMs: number, work: () => RowResult[]): RowResult[] | Failure {
+  /** The result of the work once it is committed; or why it is not, or may not be. */
+  #transaction<T> (lockWaitMs: number, work: () => T): T | SqliteError {
     let inCommit = false
     try {
-      if (lockWaitMs !== this.#lockWaitMs) this.#database.exec(`PRAGMA busy_timeout = ${Math.max(Math.trunc(lockWaitMs), 0)}`)
-      this.#lockWaitMs = lockWaitMs
+      this.#waitForLocks(lockWaitMs)
       this.#database.exec('BEGIN IMMEDIATE')
-      if (this.#isDisplaced()) this.#fault = displaced(this.path)
+      if (this.#isDisplaced()) this.#fault = displaced(this.path, 'refused')
       if (this.#fault !== undefined) throw this.#fault
       const result = work()
       inCommit = true
       this.#database.exec('COMMIT')
       // Otherwise the plants are in the old file.
-      if (this.#isDisplaced()) throw displaced(this.path, true)
+      if (this.#isDisplaced()) throw displaced(this.path, 'unknown')
       return result
     } catch (error) {
-      try {
-        this.#database.exec('ROLLBACK')
-      } catch {
-        // There is no transaction, or the connection is broken; the original error is reported.
-      }
-      const { failure } = transactionError(error, inCommit)
-      if (failure.reopen) this.#fault = new SqliteError({ message: failure.message, reopen: true })
+      this.#rollBack()
+      const failure = transactionError(error, inCommit)
+      // Of later transactions, nothing is committed.
+      if (failure.reach === 'connection') this.#fault = new SqliteError('busy', failure.message, 'connection')
       return failure
+    }
+  }
+
+  #waitForLocks (milliseconds: number): void {
+    if (milliseconds === this.#lockWaitMs) return
+    this.#database.exec(`PRAGMA busy_timeout = ${Math.max(Math.trunc(milliseconds), 0)}`)
+    this.#lockWaitMs = milliseconds
+  }
+
+  #rollBack (): void {
+    try {
+      this.#database.exec('ROLLBACK')
+    } catch {
+      // There is no transaction, or the connection is broken; the original error is reported.
     }
   }
 
@@ -143,9 +181,8 @@ export class PlantsTable {
   }
 }
 
-function displaced (path: string, outcomeUnknown = false): SqliteError {
-  const message = `${path} was deleted, moved or replaced while it was open: put the right file there, and restart`
-  return new SqliteError({ message, permanent: true, outcomeUnknown })
+function displaced (path: string, kind: FailureKind): SqliteError {
+  return new SqliteError(kind, `${path} was deleted, moved or replaced while it was open: put the right file there, and restart`)
 }
 
 /** The value to bind for a text: `@photostructure/sqlite` cuts off strings at a NUL, but not bytes. */

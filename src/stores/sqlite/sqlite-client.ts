@@ -1,17 +1,13 @@
-import type { EventEmitter } from 'node:events'
-import { Worker } from 'node:worker_threads'
 import { systemClock, type Clock } from '../../clock.js'
-import type { CreateError, StoreWriter, WriteResult } from '../batching/store-writer.js'
+import { messageOf } from '../../error-message.js'
+import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../plant-store.js'
-import { identityOf, LOCK_WAIT_MS, requireOwnLog } from './database.js'
+import { identityOf } from './database-file.js'
+import { LOCK_WAIT_MS } from './database.js'
+import { loadingFailure, startDatabaseThread, startingFailure, type DatabaseThread } from './database-thread.js'
 import type { Row } from './plants-table.js'
-import { SqliteError, unusable, type Failure } from './sqlite-error.js'
-import type { SqliteAnswer, SqliteRequest } from './sqlite-worker.js'
-
-export type DatabaseThread = EventEmitter & { postMessage: (request: SqliteRequest) => void }
-
-/** What a thread gets. The threads share `hasEnded`, which is 1 once the database is closed. */
-export interface ThreadData { path: string, openedFile: string | undefined, hasEnded: Int32Array }
+import type { Failure } from './sqlite-error.js'
+import type { SqliteAnswer, SqliteRequest, ThreadMessage } from './sqlite-worker.js'
 
 /** Writes batches of plants through a thread that has the database open, and starts another thread if that one dies. */
 export class SqliteClient implements StoreWriter {
@@ -19,7 +15,7 @@ export class SqliteClient implements StoreWriter {
   readonly maxInFlight = 1
   #thread: DatabaseThread | undefined
   /** The thread answers in order. */
-  readonly #pending: ((answer: SqliteAnswer) => void)[] = []
+  readonly #pending: ((answer: SqliteAnswer | Failure) => void)[] = []
   /** The identity of the file, once a thread has had it open. */
   #openedFile: string | undefined
   #exit: Promise<unknown> | undefined
@@ -31,25 +27,35 @@ export class SqliteClient implements StoreWriter {
   ) {}
 
   async open (): Promise<void> {
-    await this.check(false).catch(error => { if (error instanceof StoreUnusable) throw error })
+    try {
+      await this.check(false)
+    } catch (error) {
+      if (error instanceof StoreUnusable) throw error
+    }
   }
 
   async write (
     plants: readonly NewPlant[], _deadline: number, earliestDeadline: number
   ): Promise<readonly WriteResult[] | CreateError> {
     const rows = plants.map(({ id, name, tag = null }): Row => [id, name, tag])
-    // It ends early enough for the outcome to be reported, even after a check that waits too.
-    const lockWaitMs = Math.min(earliestDeadline - this.clock.now() - 2 * LOCK_WAIT_MS, LOCK_WAIT_MS)
-    const answer = await this.#ask({ kind: 'write', rows, lockWaitMs })
-    if ('message' in answer) return toCreateError(answer)
-    if (answer.length === 0) return rows.map(() => 'stored')
+    const answer = await this.#ask({ kind: 'write', rows, lockWaitMs: this.#lockWaitUntil(earliestDeadline) })
+    if (typeof answer === 'string') return rows.map(() => 'stored')
+    if ('kind' in answer) return toCreateError(answer)
     return answer.map(result => typeof result === 'string' ? result : toCreateError(result))
+  }
+
+  /** It ends early enough for the outcome to be reported, even after a check that waits too. */
+  #lockWaitUntil (deadline: number): number {
+    const left = deadline - this.clock.now() - LOCK_WAIT_MS - 2 * RESPONSE_MARGIN_MS
+    return Math.min(left, LOCK_WAIT_MS)
   }
 
   /** @throws {StoreUnusable} if the file must not be written */
   async check (thoroughly: boolean): Promise<void> {
     const answer = await this.#ask({ kind: 'check', thoroughly })
-    if ('message' in answer) throw new (answer.unusable ? StoreUnusable : Error)(`SQLite: ${answer.message}`)
+    if (typeof answer === 'string' || !('kind' in answer)) return
+    const message = `SQLite: ${answer.message}`
+    throw answer.kind === 'unusable' ? new StoreUnusable(message) : new Error(message)
   }
 
   async close (): Promise<void> {
@@ -59,17 +65,14 @@ export class SqliteClient implements StoreWriter {
   }
 
   /** Sends a request after those sent before; resolves with its answer, even if the thread dies. */
-  async #ask (request: SqliteRequest): Promise<SqliteAnswer> {
+  async #ask (request: SqliteRequest): Promise<SqliteAnswer | Failure> {
     // A thread that ends closes its files first.
     if (this.#thread === undefined && this.#exit !== undefined) await this.#exit
-    if (this.#closed) return { message: 'the store is closed' }
+    if (this.#closed) return { kind: 'busy', message: 'the store is closed' }
     try {
       this.#thread ??= this.#start()
     } catch (error) {
-      if (error instanceof SqliteError) return error.failure
-      // In a bundle in CommonJS, the address of the thread's code is not valid.
-      if (error instanceof TypeError) return notLoadable(error)
-      return { message: `no thread for the database could be started: ${(error as Error).message}` }
+      return startingFailure(error, this.path)
     }
     this.#thread.postMessage(request)
     return await new Promise(resolve => { this.#pending.push(resolve) })
@@ -77,53 +80,39 @@ export class SqliteClient implements StoreWriter {
 
   #start (): DatabaseThread {
     const thread = this.startThread(this.path, this.#openedFile)
-    // It is unknown what a thread was doing when it died.
-    let fault: Failure = { message: 'the database thread exited', outcomeUnknown: true }
-    thread.on('message', (answer: SqliteAnswer) => {
-      if (!('message' in answer)) this.#openedFile ??= identityOf(this.path)
-      else if (answer.reopen) {
-        this.#thread = undefined
-        fault = { ...answer, outcomeUnknown: false }
+    let hasLoaded = false
+    /** The answer to the requests that the thread leaves behind. What it was doing when it died is unknown. */
+    let unanswered: Failure = { kind: 'unknown', message: 'the database thread exited' }
+
+    thread.on('message', (message: ThreadMessage) => {
+      if (message === 'loaded') {
+        hasLoaded = true
+        return
       }
-      this.#pending.shift()?.(answer)
+      const hasFailed = typeof message === 'object' && 'threadExits' in message
+      if (!hasFailed) this.#openedFile ??= identityOf(this.path)
+      if (hasFailed && message.threadExits) {
+        this.#thread = undefined
+        // It does not begin with those.
+        unanswered = { kind: message.kind === 'unknown' ? 'busy' : message.kind, message: message.message }
+      }
+      this.#pending.shift()?.(message)
     })
-    thread.on('error', (error: Error) => {
-      fault = this.#openedFile === undefined ? { ...notLoadable(error), outcomeUnknown: true } : { ...fault, message: `${fault.message}: ${error.message}` }
+    thread.on('error', (error: unknown) => {
+      if (hasLoaded) unanswered = { ...unanswered, message: `${unanswered.message}: ${messageOf(error)}` }
+      else unanswered = loadingFailure(error, this.path)
     })
     thread.on('exit', () => {
       this.#thread = undefined
-      for (const resolveRequest of this.#pending.splice(0)) resolveRequest(fault)
+      for (const resolve of this.#pending.splice(0)) resolve(unanswered)
     })
     this.#exit = new Promise(resolve => { thread.on('exit', resolve) })
     return thread
   }
 }
 
-/**
- * Starts the thread of a database. When the process exits, the thread first completes its task:
- * `@photostructure/sqlite` aborts the whole process if its thread is terminated during a call.
- * @param openedFile the identity of the file, if an earlier thread had it open
- */
-function startDatabaseThread (path: string, openedFile: string | undefined): DatabaseThread {
-  if (openedFile === undefined) requireOwnLog(path)
-  const workerData: ThreadData = { path, openedFile, hasEnded: new Int32Array(new SharedArrayBuffer(4)) }
-  // Of the process's own arguments, `--input-type` (with `node -e`) would keep the thread from starting.
-  const worker = new Worker(new URL('./sqlite-worker.js', import.meta.url), { workerData, execArgv: [] })
-  const stop = (): void => {
-    worker.postMessage({ kind: 'close' })
-    // Milliseconds: longer than any wait for a lock, and than nearly all commits.
-    Atomics.wait(workerData.hasEnded, 0, 0, 2_000)
-  }
-  process.on('exit', stop)
-  worker.on('exit', () => process.off('exit', stop))
-  return worker
-}
-
-function notLoadable ({ message }: Error): Failure {
-  return unusable(`the code of the database thread cannot be loaded (${message}): if the app is bundled, mark plant-store as external`).failure
-}
-
-function toCreateError ({ message, outcomeUnknown = false, permanent = false }: Failure): CreateError {
+function toCreateError ({ kind, message }: Failure): CreateError {
   const reason = `SQLite: ${message}`
-  return outcomeUnknown ? new PlantOutcomeUnknown(reason) : new PlantNotStored(reason, { permanent })
+  if (kind === 'unknown') return new PlantOutcomeUnknown(reason)
+  return new PlantNotStored(reason, { permanent: kind !== 'busy' })
 }

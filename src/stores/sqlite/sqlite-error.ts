@@ -1,77 +1,105 @@
-import { codeOf, messageOf } from '../../error-message.js'
+import { messageOf } from '../../error-message.js'
 
-/** Why a transaction failed, why the database could not be opened, or why the table refuses a plant. */
+/**
+ * What a failure means for the plants:
+ * - `refused`: not stored, and another attempt would fail for the same reason, as on a full disk;
+ * - `busy`: not stored, but another attempt may succeed;
+ * - `unknown`: they may have been stored;
+ * - `unusable`: not stored, and the store cannot be opened until someone does what the message says.
+ */
+export type FailureKind = 'refused' | 'busy' | 'unknown' | 'unusable'
+
+/** Why plants are not stored, or may not be; plain data, which threads can send each other. */
 export interface Failure {
+  readonly kind: FailureKind
   readonly message: string
-  /** Whether plants may have been stored. */
-  readonly outcomeUnknown?: boolean
-  /** Whether retrying soon would fail for the same reason. */
-  readonly permanent?: boolean
-  /** Whether the store cannot be opened. */
-  readonly unusable?: boolean
-  /** Whether the file has to be opened again. */
-  readonly reopen?: boolean
-  /** Whether the transaction failed because of one of its rows. */
-  readonly ofRow?: boolean
 }
 
-/** A failure, which threads send each other without its error. */
+/**
+ * What else cannot go on:
+ * - `transaction`: nothing else, the next transaction may succeed;
+ * - `plant`: nothing else, but one of the plants made the transaction fail, and the others can be stored without it;
+ * - `connection`: nothing more may be written by this connection, the file has to be opened again.
+ */
+type Reach = 'transaction' | 'plant' | 'connection'
+
 export class SqliteError extends Error {
-  constructor (readonly failure: Failure) {
-    super(failure.message)
+  constructor (readonly kind: FailureKind, message: string, readonly reach: Reach = 'transaction') {
+    super(message)
+  }
+
+  get failure (): Failure {
+    return { kind: this.kind, message: this.message }
   }
 }
 
 export function unusable (message: string): SqliteError {
-  return new SqliteError({ message, unusable: true, permanent: true, reopen: true })
+  return new SqliteError('unusable', message, 'connection')
 }
 
 // Primary result codes, https://sqlite.org/rescode.html
+const ERROR = 1
+const PERM = 3
+const BUSY = 5
+const READONLY = 8
 const CORRUPT = 11
 const FULL = 13
+const CANTOPEN = 14
+const TOOBIG = 18
 export const CONSTRAINT = 19
-/** A transaction that fails with one of these stores nothing, even if its commit failed. */
-const NEVER_STORED = new Set([5 /* BUSY */, FULL, CONSTRAINT])
-/** These leave the connection usable. A damaged page stays damaged however often the file is opened. */
-const STILL_USABLE = new Set([CORRUPT, ...NEVER_STORED])
-const NOT_WRITABLE = new Set<unknown>([3 /* PERM */, 8 /* READONLY */, 14 /* CANTOPEN */, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENAMETOOLONG', 'ELOOP'])
-/** An insert that fails with one of these changes nothing; 0 stands for a value that cannot be bound. */
-const REFUSALS = new Set([0, 1 /* ERROR */, 18 /* TOOBIG */, CONSTRAINT, 20 /* MISMATCH */, 23 /* AUTH */, 25])
+const MISMATCH = 20
+const AUTH = 23
+const RANGE = 25
+const NOTADB = 26
+
+/** Stands for an error that is not of SQLite, such as that of a value that cannot be bound. */
+const NO_CODE = 0
+
+/** An insert that fails with one of these changes nothing, and the file is not at fault. */
+const REFUSALS = new Set([NO_CODE, ERROR, TOOBIG, CONSTRAINT, MISMATCH, AUTH, RANGE])
+
+/** The primary result code of an error. */
+export function resultCode (error: unknown): number {
+  if (error instanceof Error && 'errcode' in error) return Number(error.errcode) & 0xff
+  return NO_CODE
+}
 
 /** @param inCommit whether the commit itself failed: its record may have reached the disk */
 export function transactionError (error: unknown, inCommit = false): SqliteError {
   if (error instanceof SqliteError) return error
-  const code = resultCode(error)
-  return new SqliteError({
-    message: messageOf(error),
-    outcomeUnknown: inCommit && !NEVER_STORED.has(code),
-    // Nobody frees disk space within the timeout of a request.
-    permanent: code === FULL || code === CONSTRAINT,
-    reopen: !STILL_USABLE.has(code),
-    // A commit fails if a row violates a deferred foreign key.
-    ofRow: code === (inCommit ? CONSTRAINT : CORRUPT)
-  })
+  const message = messageOf(error)
+  switch (resultCode(error)) {
+    case BUSY:
+      return new SqliteError('busy', message)
+    case FULL:
+      // Nobody frees disk space within the timeout of a request.
+      return new SqliteError('refused', message)
+    case CONSTRAINT:
+      // A commit fails if a row violates a deferred foreign key.
+      return new SqliteError('refused', message, inCommit ? 'plant' : 'transaction')
+    case CORRUPT:
+      // A damaged page stays damaged however often the file is opened.
+      return inCommit ? new SqliteError('unknown', message) : new SqliteError('busy', message, 'plant')
+    default:
+      return new SqliteError(inCommit ? 'unknown' : 'busy', message, 'connection')
+  }
 }
 
-/** The error of an insert that the table refuses, without its message, in which a trigger may quote the plant. */
+/**
+ * The error of an insert that the table refuses, without its message, in which a trigger may quote the plant.
+ * @throws what is the fault of the file
+ */
 export function refusalOf (error: unknown): SqliteError {
-  // Otherwise the file is at fault.
   if (!REFUSALS.has(resultCode(error))) throw error
   const { errcode = 0, errstr = 'not a value' } = error as { errcode?: number, errstr?: string }
-  return new SqliteError({ message: `the table refuses the plant: ${errstr} (SQLite error ${errcode})`, permanent: true })
+  return new SqliteError('refused', `the table refuses the plant: ${errstr} (SQLite error ${errcode})`)
 }
 
-/** A full disk or a lock, for example, leaves the file usable. */
-export function openingError (error: unknown, path: string): SqliteError {
-  if ([CORRUPT, 26].includes(resultCode(error))) return unusable(`${path} is damaged, or is not an SQLite database (${messageOf(error)}): it was not changed; restore a backup, or choose another folder`)
-  if (isNotWritable(error)) return unusable(`${path} cannot be written (${messageOf(error)}): give this user write permission, or choose another folder`)
-  return transactionError(error)
+export function isDamage (error: unknown): boolean {
+  return [CORRUPT, NOTADB].includes(resultCode(error))
 }
 
-export function isNotWritable (error: unknown): boolean {
-  return NOT_WRITABLE.has(resultCode(error)) || NOT_WRITABLE.has(codeOf(error))
-}
-
-export function resultCode (error: unknown): number {
-  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
+/** Whether SQLite was not allowed to open or write a file. */
+export function isDenial (error: unknown): boolean {
+  return [PERM, READONLY, CANTOPEN].includes(resultCode(error))
 }

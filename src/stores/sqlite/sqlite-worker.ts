@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { sqliteBinding } from './database.js'
-import type { ThreadData } from './sqlite-client.js'
+import type { ThreadData } from './database-thread.js'
 import { PlantsTable, type Row, type RowResult } from './plants-table.js'
 import { transactionError, type Failure } from './sqlite-error.js'
 
@@ -11,10 +11,19 @@ export type SqliteRequest =
   | { kind: 'close' }
 
 /**
- * The result of each row, or none if all are `stored`; or why the request failed. To `reopen` the file, the thread
- * exits: only that closes all files, since `@photostructure/sqlite` keeps statements, and with them the connection.
+ * Why a request failed. To open the file again, the thread exits: only that closes all of its files, since
+ * `@photostructure/sqlite` keeps statements, and with them the connection.
  */
-export type SqliteAnswer = readonly RowResult[] | Failure
+export interface FailedRequest extends Failure { readonly threadExits: boolean }
+
+/**
+ * To a write, `all stored`, or the result of each row: an array of strings takes much longer between threads. To a
+ * check, `writable`.
+ */
+export type SqliteAnswer = 'all stored' | readonly RowResult[] | 'writable' | FailedRequest
+
+/** The thread first says that it has loaded its code. */
+export type ThreadMessage = 'loaded' | SqliteAnswer
 
 const { path, openedFile, hasEnded }: ThreadData = workerData
 const { DatabaseSync } = await sqliteBinding()
@@ -25,22 +34,27 @@ function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnsw
   try {
     table ??= new PlantsTable(DatabaseSync, path, openedFile)
   } catch (error) {
-    return { ...transactionError(error).failure, reopen: true }
+    return { ...transactionError(error).failure, threadExits: true }
   }
-  const results = request.kind === 'check' ? table.check(request.thoroughly) : table.write(request.rows, request.lockWaitMs)
-  return Array.isArray(results) && results.every(result => result === 'stored') ? [] : results
+  const result = request.kind === 'check' ? table.check(request.thoroughly) : table.write(request.rows, request.lockWaitMs)
+  if (result === 'writable') return result
+  if (!Array.isArray(result)) return { ...result, threadExits: table.isBroken }
+  return result.every(rowResult => rowResult === 'stored') ? 'all stored' : result
+}
+
+function close (): void {
+  port?.close()
+  table?.close()
+  Atomics.store(hasEnded, 0, 1)
+  Atomics.notify(hasEnded, 0)
 }
 
 port?.on('message', (request: SqliteRequest) => {
   // A port that is closed still delivers the messages that it has received.
   if (hasEnded[0] === 1) return
-  if (request.kind !== 'close') {
-    const result = answer(request)
-    port.postMessage(result)
-    if (!(result as Failure).reopen) return
-  }
-  port.close()
-  table?.close()
-  Atomics.store(hasEnded, 0, 1)
-  Atomics.notify(hasEnded, 0)
+  if (request.kind === 'close') return close()
+  const result = answer(request)
+  port.postMessage(result)
+  if (typeof result === 'object' && 'threadExits' in result && result.threadExits) close()
 })
+port?.postMessage('loaded')

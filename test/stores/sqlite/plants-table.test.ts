@@ -3,9 +3,10 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import type { StatementSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
-import { identityOf, openDatabase, type DatabaseClass } from '../../../src/stores/sqlite/database.js'
+import { identityOf } from '../../../src/stores/sqlite/database-file.js'
+import { openDatabase, type DatabaseClass } from '../../../src/stores/sqlite/database.js'
 import { PlantsTable } from '../../../src/stores/sqlite/plants-table.js'
-import type { Failure } from '../../../src/stores/sqlite/sqlite-error.js'
+import type { FailureKind } from '../../../src/stores/sqlite/sqlite-error.js'
 import { DatabaseSync, execute, openSqlite, plantsInFile } from '../../support/stores/sqlite-file.js'
 
 const FICUS = [[1n, 'Ficus', null]] as const
@@ -51,11 +52,6 @@ function openTable (t: Test, path: string, Database: DatabaseClass = DatabaseSyn
   const table = new PlantsTable(Database, path)
   t.teardown(() => table.close())
   return table
-}
-
-function failure (t: Test, result: unknown, expected: Partial<Failure>, message: RegExp): void {
-  const unset = { outcomeUnknown: false, permanent: false, reopen: false }
-  t.match({ ...unset, ...result as Failure }, { ...unset, ...expected, message })
 }
 
 t.test('a commit is on disk before it is acknowledged: synchronous is FULL, with fullfsync for macOS', async t => {
@@ -125,13 +121,18 @@ t.test('plants are also stored on a file system that supports no write-ahead log
 
 t.test('a fault that retrying cannot fix makes the file unusable; any other fault while opening is temporary', async t => {
   const path = join(t.testdir(), 'plants.db')
-  const codes = (unusable: boolean) => unusable
-    ? [...[3, 8, 8 | 1 << 8, 11, 14, 26].map(errcode => ({ errcode })), ...['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'].map(code => ({ code }))]
-    : [{ errcode: 5 }, { errcode: 10 }, { errcode: 13 }, { code: 'ENOSPC' }, { code: 'EMFILE' }, { code: 'EIO' }, {}]
-  for (const unusable of [true, false]) {
-    for (const code of codes(unusable)) {
+  const kinds: Partial<Record<FailureKind, object[]>> = {
+    unusable: [
+      ...[3, 8, 8 | 1 << 8, 11, 14, 26].map(errcode => ({ errcode })),
+      ...['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'].map(code => ({ code }))
+    ],
+    refused: [{ errcode: 13 }],
+    busy: [{ errcode: 5 }, { errcode: 10 }, { code: 'ENOSPC' }, { code: 'EMFILE' }, { code: 'EIO' }, {}]
+  }
+  for (const [kind, codes] of Object.entries(kinds)) {
+    for (const code of codes) {
       const Database = class { constructor () { throw Object.assign(new Error('a fault'), code) } } as unknown as DatabaseClass
-      t.throws(() => new PlantsTable(Database, path), { failure: { unusable: unusable || undefined }, message: /a fault/ }, JSON.stringify(code))
+      t.throws(() => new PlantsTable(Database, path), { kind, message: /a fault/ }, JSON.stringify(code))
     }
   }
 })
@@ -142,26 +143,31 @@ t.test('a plant is not acknowledged if its file is replaced just before the comm
   const table = openTable(t, path, binding.Database)
   execute(path, `VACUUM INTO '${path}.backup'`)
   binding.beforeCommit = () => renameSync(`${path}.backup`, path)
-  const restart = /plants\.db was deleted, moved or replaced while it was open: .* restart$/
-  failure(t, table.write(FICUS), { outcomeUnknown: true, permanent: true }, restart)
+  const message = /plants\.db was deleted, moved or replaced while it was open: .* restart$/
+  t.match(table.write(FICUS), { kind: 'unknown', message })
+  t.match(table.write(FICUS), { kind: 'refused', message }, 'nor is a later one stored')
 })
 
 t.test('a failed commit leaves the outcome unknown, except for a lock or a full disk', async t => {
-  const lock = { outcomeUnknown: false, permanent: false, reopen: false }
-  const fault = { outcomeUnknown: true, permanent: false, reopen: true }
-  const codes: [errcode: number, expected: Partial<Failure>][] = [
-    [5, lock], [5 | 2 << 8, lock], [13, { ...lock, permanent: true }], [10, fault], [10 | 4 << 8, fault], [NaN, fault],
-    [11, { ...lock, outcomeUnknown: true }]
+  const cases: { errcode: number, kind: FailureKind, isBroken: boolean }[] = [
+    { errcode: 5, kind: 'busy', isBroken: false },
+    { errcode: 5 | 2 << 8, kind: 'busy', isBroken: false },
+    { errcode: 13, kind: 'refused', isBroken: false },
+    { errcode: 10, kind: 'unknown', isBroken: true },
+    { errcode: 10 | 4 << 8, kind: 'unknown', isBroken: true },
+    { errcode: NaN, kind: 'unknown', isBroken: true },
+    { errcode: 11, kind: 'unknown', isBroken: false }
   ]
   const folder = t.testdir()
   const binding = new FaultyBinding()
-  for (const [errcode, expected] of codes) {
+  for (const { errcode, kind, isBroken } of cases) {
     const table = openTable(t, join(folder, `plants-${errcode}.db`), binding.Database)
     binding.errcode = errcode
     binding.failing = ['COMMIT']
-    failure(t, table.write(FICUS), expected, /^COMMIT failed$/)
+    t.strictSame(table.write(FICUS), { kind, message: 'COMMIT failed' })
+    t.equal(table.isBroken, isBroken)
     binding.failing = []
-    if (expected.reopen) failure(t, table.check(true), { reopen: true }, /^COMMIT failed$/)
+    if (isBroken) t.strictSame(table.check(true), { kind: 'busy', message: 'COMMIT failed' }, 'this connection commits nothing more')
     else t.strictSame(table.write(FICUS), ['stored'], 'the transaction was rolled back')
   }
 })
@@ -171,10 +177,11 @@ t.test('a plant that fails because of the disk ends the write; if the rollback f
   const binding = new FaultyBinding()
   const table = openTable(t, path, binding.Database)
   binding.failing = ['INSERT OR ABORT INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))', 'ROLLBACK']
-  failure(t, table.write(FICUS), { reopen: true }, /^INSERT OR ABORT .* failed$/)
+  t.match(table.write(FICUS), { kind: 'busy', message: /^INSERT OR ABORT .* failed$/ })
+  t.equal(table.isBroken, true)
   binding.failing = []
   t.equal(plantsInFile(path).size, 0)
-  failure(t, table.write(FICUS), { reopen: true }, /within a transaction/)
+  t.match(table.write(FICUS), { kind: 'busy', message: /within a transaction/ })
 })
 
 t.test('if the disk fails after a part of a batch was stored, each plant gets its own result', async t => {
@@ -185,8 +192,24 @@ t.test('if the disk fails after a part of a batch was stored, each plant gets it
   let commits = 0
   binding.beforeCommit = () => { if (++commits === 2) binding.failing = ['COMMIT'] }
   const results = table.write([[1n, 'Ficus', null], [2n, 'Moss', null], [3n, 'Fern', null], [4n, 'Ivy', null]])
-  t.match(results, ['stored', 'stored', { permanent: true, message: /constraint failed/ }, { outcomeUnknown: true, message: 'COMMIT failed' }])
+  t.match(results, ['stored', 'stored', { kind: 'refused', message: /constraint failed/ }, { kind: 'unknown', message: 'COMMIT failed' }])
   binding.failing = []
-  failure(t, table.write([[5n, 'Rose', null]]), { reopen: true }, /^COMMIT failed$/)
+  t.strictSame(table.write([[5n, 'Rose', null]]), { kind: 'busy', message: 'COMMIT failed' })
+  t.equal(table.isBroken, true)
   t.strictSame([...plantsInFile(path).keys()], [1n, 2n])
+})
+
+t.test('the log shrinks to 32 MiB once the reader that kept it from being emptied has ended', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = openTable(t, path)
+  table.write(FICUS)
+  const reader = openSqlite(path)
+  reader.exec('BEGIN; SELECT * FROM plants')
+  const name = 'x'.repeat(5_000_000)
+  for (let id = 2n; id < 10n; id++) table.write([[id, name, null]])
+  t.ok(statSync(`${path}-wal`).size > 38_000_000)
+  reader.close()
+  // The first commit empties the log, and the second one begins it anew.
+  for (const id of [10n, 11n]) table.write([[id, 'Fern', null]])
+  t.ok(statSync(`${path}-wal`).size <= 2 ** 25)
 })

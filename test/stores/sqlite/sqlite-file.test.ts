@@ -93,19 +93,35 @@ async function refused (t: Test, path: string, message: RegExp): Promise<void> {
 t.test('a file of another program or a newer version is refused with a remedy, and is not changed', async t => {
   const folder = t.testdir({ 'note.db': 'Dear diary, this is not a database, and it is too long to be taken for an empty one.\n'.repeat(20) })
   await refused(t, join(folder, 'note.db'), /note\.db is damaged, or is not an SQLite database/)
-  const files: Record<string, [make: string, message: RegExp]> = {
-    'other.db': ['CREATE TABLE songs(title TEXT)', /other\.db is an SQLite database of another program: choose another folder$/],
-    'plants-of-another.db': ['CREATE TABLE plants(id TEXT, name TEXT)', /another program/],
-    'wider.db': ['CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT, height REAL)', /another program/],
-    'utf-16.db': [`PRAGMA encoding = 'UTF-16le'; ${TABLE}`, /another program/],
-    'newer.db': [`${TABLE}; PRAGMA user_version = 2`, /newer\.db has format 2, made by a newer plant-store; this one reads format 1: use the newer version$/],
-    'newer-and-empty.db': ['PRAGMA user_version = 99', /has format 99/]
-  }
-  for (const [name, [make, message]] of Object.entries(files)) {
-    const path = join(folder, name)
+  const files: { make: string, message: RegExp }[] = [
+    { make: 'CREATE TABLE songs(title TEXT)', message: /\d\.db is an SQLite database of another program: choose another folder$/ },
+    { make: 'CREATE TABLE plants(id TEXT, name TEXT)', message: /another program: choose another folder$/ },
+    { make: `${TABLE}; PRAGMA user_version = 2`, message: /\d\.db has format 2, made by a newer plant-store; this one reads format 1: use the newer version$/ },
+    { make: 'PRAGMA user_version = 99', message: /has format 99/ }
+  ]
+  for (const [index, { make, message }] of files.entries()) {
+    const path = join(folder, `${index}.db`)
     execute(path, make)
     await refused(t, path, message)
   }
+})
+
+t.test('columns that someone added, and that need no value, change nothing', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = await openStore(t, path)
+  t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus' }]), ['stored'])
+  const added = ['created_at TEXT', "place TEXT NOT NULL DEFAULT 'garden'", 'length AS (length(name)) VIRTUAL', '"a ""b""" BLOB']
+  for (const column of added) execute(path, `ALTER TABLE plants ADD COLUMN ${column}`)
+  t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus' }, { id: 2n, name: 'Fern' }]), ['same', 'stored'], 'while it is open')
+  await store.close?.()
+  const next = await openStore(t, path)
+  t.strictSame(await outcomes(next, [{ id: 2n, name: 'Fern' }, { id: 3n, name: 'Moss' }]), ['same', 'stored'], 'at the next start')
+  t.equal(first(path, 'SELECT group_concat(DISTINCT place) FROM plants'), 'garden')
+
+  const other = join(t.testdir(), 'other.db')
+  execute(other, 'CREATE TABLE Plants(upper TEXT AS (upper(name)) STORED NOT NULL, tag text, NAME text NOT NULL, Id integer PRIMARY KEY)')
+  t.strictSame(await outcomes(await openStore(t, other), [{ id: 1n, name: 'Ficus', tag: 'tree' }]), ['stored'], 'in any order and case')
+  t.strictSame(plantsInFile(other), new Map([[1n, { name: 'Ficus', tag: 'tree' }]]))
 })
 
 t.test('a damaged database is refused, and is not changed', async t => {
@@ -120,11 +136,15 @@ t.test('a damaged database is refused, and is not changed', async t => {
   }
 })
 
-t.test('a path at which no file can exist is unusable, and so is a missing one', async t => {
-  const folder = t.testdir({ file: 'x' })
-  mkdirSync(join(folder, 'folder.db'))
-  for (const path of [join(folder, 'file', 'plants.db'), join(folder, 'folder.db')]) {
-    await t.rejects(storeAt(t, path).open(), { name: StoreUnusable.name, message: `SQLite: ${path} cannot be written` })
+t.test('a path at which no file can be is refused with what is in the way, and a missing path with a TypeError', async t => {
+  const folder = t.testdir({ file: 'x', 'folder.db': {} })
+  const cases: { path: string, message: string }[] = [
+    { path: join(folder, 'file', 'sub', 'plants.db'), message: `${folder}/file is a file, but must be a folder: move it away, or choose another folder` },
+    { path: join(folder, 'folder.db'), message: `${folder}/folder.db is a folder, but must be a file: move it away, or choose another folder` },
+    { path: '/dev/null', message: '/dev/null is not a regular file, but must be a file: move it away, or choose another folder' }
+  ]
+  for (const { path, message } of cases) {
+    await t.rejects(storeAt(t, path).open(), { name: StoreUnusable.name, message: `SQLite: ${message}` })
   }
   for (const path of [undefined, '', 12, null, ':memory:', 'file:plants.db']) {
     t.throws(() => sqlitePlantStore({ path: path as string }), { name: 'TypeError', message: /option path .* memoryPlantStore\(\)$/ })

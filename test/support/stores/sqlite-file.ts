@@ -47,7 +47,7 @@ export function plantsInFile (path: string): Map<bigint, Record<string, unknown>
   const database = openSqlite(path)
   try {
     // As bytes: reading text would stop at a NUL.
-    const select = database.prepare('SELECT id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag FROM plants')
+    const select = database.prepare('SELECT id AS id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag FROM plants')
     select.setReadBigInts(true)
     const rows = select.all() as { id: bigint, name: Uint8Array, tag: Uint8Array | null }[]
     return new Map(
