@@ -59,11 +59,13 @@ export function checkOptions (options: PlantStoreOptions) {
 
 function checkTokens (tokens: Tokens): BearerTokens | Extract<Tokens, Function> {
   if (typeof tokens === 'function' || tokens instanceof BearerTokens) return tokens
+  if (typeof tokens === 'string' || typeof tokens?.[Symbol.iterator] !== 'function') {
+    throw new TypeError('plant-store: the option tokens must be a list of access tokens, such as [\'an-access-token-of-yours\'], or a function (token, request) => boolean')
+  }
   try {
-    // A string is a list of characters.
-    return new BearerTokens(typeof tokens === 'string' ? [] : tokens)
+    return new BearerTokens(tokens)
   } catch (error) {
-    throw new TypeError(`plant-store: the option tokens must be a list of access tokens or a function (token, request) => boolean: ${messageOf(error)}`)
+    throw new TypeError(`plant-store: the option tokens: ${messageOf(error)}`)
   }
 }
 

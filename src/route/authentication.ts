@@ -4,7 +4,10 @@ import type { BearerTokens } from './bearer-tokens.js'
 import { ApiError } from './errors.js'
 
 /** The accepted tokens, or a function that decides on each well-formed one (`b64token` of RFC 6750, section 2.1). */
-export type Tokens = Iterable<string> | ((token: string, request: FastifyRequest) => boolean | Promise<boolean>)
+export type Tokens = TokenList | ((token: string, request: FastifyRequest) => boolean | Promise<boolean>)
+
+/** A string is no list, although it is an iterable of its characters. */
+type TokenList = Iterable<string> & object
 
 const credentials = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 

@@ -16,7 +16,7 @@ export class BearerTokens implements Iterable<string> {
   /** Accepts only these tokens from now on; throws as the constructor does, and then changes nothing. */
   replace (tokens: Iterable<string>): void {
     const unique = [...new Set(tokens)]
-    if (unique.length === 0) throw new TypeError('there must be at least one access token')
+    if (unique.length === 0) throw new TypeError('the list is empty: there must be at least one access token')
     const malformed = unique.findIndex(token => typeof token !== 'string' || !b64token.test(token))
     if (malformed >= 0) throw new TypeError(`access token ${malformed + 1} of ${unique.length} is not a b64token (RFC 6750, section 2.1): use letters, digits and -._~+/ only`)
     const length = Math.max(...unique.map(token => token.length))

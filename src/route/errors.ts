@@ -24,11 +24,23 @@ export const errorCodes = {
 /** The name of a row of `errorCodes`. */
 export type ErrorName = keyof typeof errorCodes
 
+/** `code` of an ApiError, for hooks: `PLANT_STORE_ID_TAKEN` for `idTaken`. */
+export type ErrorCode = `PLANT_STORE_${SnakeCase<ErrorName>}`
+
+type SnakeCase<S extends string> = S extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? Uppercase<First> : `_${First}`}${SnakeCase<Rest>}`
+  : S
+
+const codes = Object.fromEntries(Object.keys(errorCodes).map(name => (
+  [name, `PLANT_STORE_${name.replace(/[A-Z]/g, '_$&').toUpperCase()}`]
+))) as Record<ErrorName, ErrorCode>
+
 /** A non-2xx response, which any code may throw and the error handler sends; `error` is from `errorCodes`. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly statusCode: number
   readonly error: number
+  readonly code: ErrorCode
 
   /** @param cause the original error, for the log only */
   constructor (readonly kind: ErrorName, message?: string, cause?: unknown) {
@@ -39,6 +51,7 @@ export class ApiError extends Error {
     Error.stackTraceLimit = stackTraceLimit
     this.statusCode = errorCodes[kind][0]
     this.error = errorCodes[kind][1]
+    this.code = codes[kind]
   }
 }
 

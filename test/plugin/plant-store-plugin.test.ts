@@ -185,8 +185,12 @@ t.test('invalid options reject the registration with a message that says what is
   for (const store of [undefined, null, {}, 'plants.db', { create: true }]) {
     await refuses({ store }, /^plant-store: the option store must be a PlantStore, for example sqlitePlantStore/)
   }
-  for (const tokens of [undefined, null, 12, {}, [], 'one-secret-string', ['not a secret'], [12]]) {
-    await refuses({ tokens }, /^plant-store: the option tokens must be a list of access tokens or a function \(token, request\) => boolean: ((?!secret).)*$/)
+  for (const tokens of [undefined, null, 12, {}, 'one-secret-string']) {
+    await refuses({ tokens }, /^plant-store: the option tokens must be a list of access tokens, such as \['an-access-token-of-yours'\], or a function \(token, request\) => boolean$/)
+  }
+  await refuses({ tokens: [] }, /^plant-store: the option tokens: the list is empty: there must be at least one access token$/)
+  for (const tokens of [['fine', 'not a secret'], new Set(['fine', 12])]) {
+    await refuses({ tokens }, /^plant-store: the option tokens: access token 2 of 2 is not a b64token ((?!secret).)*$/)
   }
   for (const [name, { minimum, maximum }] of Object.entries(limits)) {
     const message = RegExp(`^plant-store: the option ${name} must be an integer from ${minimum} to ${maximum}$`)
@@ -195,6 +199,24 @@ t.test('invalid options reject the registration with a message that says what is
   }
   const open = async () => { throw new StoreUnusable('another program\'s') }
   await t.rejects(register({ store: { ...failing(), open } }), StoreUnusable)
+})
+
+t.test('an onError hook can tell the errors of the plugin apart by their code, which is never in the response', async t => {
+  const app = host(t)
+  const seen: unknown[] = []
+  app.addHook('onError', async (_request, _reply, error) => { seen.push(error.code) })
+  await app.register(plantStore, { store: memoryPlantStore(), tokens, bodyLimit: 60 })
+  await create(app, '/plants', PLANT)
+  const refused = [
+    await create(app, '/plants', { ...PLANT, name: 'Fern' }),
+    await create(app, '/plants', { id: 1 }),
+    await create(app, '/plants', PLANT, { 'content-type': 'not a media type' }),
+    await create(app, '/plants', PLANT, { authorization: undefined })
+  ]
+  t.strictSame(seen, [
+    'PLANT_STORE_ID_TAKEN', 'PLANT_STORE_PLANT_INVALID', 'FST_ERR_CTP_INVALID_MEDIA_TYPE', 'PLANT_STORE_CREDENTIALS_MISSING'
+  ])
+  for (const { body } of refused) t.notMatch(body, 'PLANT_STORE')
 })
 
 t.test('the diagnostics channels report each create request and its outcome', async t => {

@@ -1,9 +1,9 @@
 import fastify, { type FastifyRequest } from 'fastify'
 import { MongoClient } from 'mongodb'
 import plantStore, {
-  channels, mongoPlantStore, PlantNotStored, PlantOutcomeUnknown, sqlitePlantStore, type CreateOutcome,
-  type MongoPlantStoreOptions, type NewPlant, type PlantStore, type PlantStoreOptions,
-  type SqlitePlantStoreOptions, type Tokens
+  channels, errorCodes, mongoPlantStore, PlantNotStored, PlantOutcomeUnknown, sqlitePlantStore, type ApiError,
+  type CreateOutcome, type ErrorCode, type ErrorName, type MongoPlantStoreOptions, type NewPlant, type PlantStore,
+  type PlantStoreOptions, type SqlitePlantStoreOptions, type Tokens
 } from '../../src/index.js'
 import { plantStoreContract, type NewStoreSetup, type StoreCheck } from '../../src/stores/contract.js'
 
@@ -31,6 +31,8 @@ export const hosts = (): unknown[] => [
   fastify().register(import('../../src/index.js'), options),
   // @ts-expect-error there is no store
   fastify().register(plantStore, { tokens: [] }),
+  // @ts-expect-error a string is no list of tokens
+  fastify().register(plantStore, { ...options, tokens: 'a-token' }),
   // @ts-expect-error there are no tokens
   fastify().register(plantStore, { store: new OwnStore() }),
   // @ts-expect-error there is no such option
@@ -53,6 +55,12 @@ const setup: NewStoreSetup = () => ({
 })
 const checks: readonly StoreCheck[] = plantStoreContract
 export const checked: Promise<string | undefined>[] = checks.map(({ check }) => check(setup))
+
+const code: ErrorCode = 'PLANT_STORE_ID_TAKEN'
+// @ts-expect-error there is no such code
+export const wrongCode: ErrorCode = 'PLANT_STORE_IDTAKEN'
+const name: ErrorName = 'idTaken'
+export const isTaken = (error: ApiError): boolean => error.code === code && error.error === errorCodes[name][1]
 
 channels.batchEnd.subscribe(({ plants, milliseconds }) => [plants.toFixed(), milliseconds?.toFixed()])
 // @ts-expect-error a message of this channel has no plants

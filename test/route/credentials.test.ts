@@ -113,7 +113,7 @@ t.test('a token is accepted if and only if it is in the set', async () => {
 })
 
 t.test('an empty set or an invalid token is refused, and the message contains no token', async t => {
-  t.throws(() => new BearerTokens([]), new TypeError('there must be at least one access token'))
+  t.throws(() => new BearerTokens([]), new TypeError('the list is empty: there must be at least one access token'))
   for (const wrong of ['with space', 'ünïcode', '', '=', '==', 'a=b', 'new\nline', 'comma,token', 'nul\0']) {
     t.throws(() => new BearerTokens(['fine', wrong]), { name: 'TypeError', message: /^access token 2 of 2 is not a b64token \(RFC 6750, section 2\.1\)/ })
   }
