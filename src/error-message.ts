@@ -1,6 +1,10 @@
 /** The message of what was thrown, which need not be an `Error`. */
 export function messageOf (error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  try {
+    return error instanceof Error ? error.message : String(error)
+  } catch {
+    return 'a value that is no error, and has no text'
+  }
 }
 
 /** The code of a failure of Node or of a system call, such as `ENOENT`; undefined if it has none. */

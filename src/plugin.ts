@@ -3,11 +3,11 @@ import fp from 'fastify-plugin'
 import { channels } from './diagnostics.js'
 import { checkOptions, type PlantStoreOptions } from './options.js'
 import { bearerAuthentication } from './route/authentication.js'
-import { bodyReader } from './route/body-reader.js'
+import { bodyReader, refuseBody } from './route/body-reader.js'
 import { requestedPlant } from './route/compilers.js'
 import { plantCreator } from './route/create-plant.js'
 import { ApiError, errorHandler } from './route/errors.js'
-import { BODY_BYTES, PendingLimits } from './route/pending-limits.js'
+import { PENDING, PendingLimits, pendingRequests, type PendingRequest } from './route/pending-limits.js'
 import { createPlantSchema, describeOperation } from './route/schemas.js'
 import { setCompilers } from './route/set-compilers.js'
 import { openStore } from './stores/open-store.js'
@@ -33,27 +33,31 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
   const limits = new PendingLimits(bounds)
   channels.queue.publish(limits)
   const createPlant = plantCreator(store, limits, storeTimeout)
+  const expectBody = pendingRequests(limits)
   const authenticate = await bearerAuthentication(app, tokens)
 
-  app.decorateRequest(BODY_BYTES, 0)
+  app.decorateRequest(PENDING, null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', bodyReader(limits))
-  app.addContentTypeParser('*', (_request, payload, done) => {
-    // Read, since a stream that a preParsing hook of the host pipes would hold up a client that is still sending.
-    payload.on('error', () => {}).resume()
-    done(new ApiError('mediaTypeUnsupported'))
+  app.addContentTypeParser('*', (request, payload, done) => {
+    refuseBody(request, payload, new ApiError('mediaTypeUnsupported'), done)
   })
   app.setErrorHandler(errorHandler(app.errorHandler))
+  app.addHook('onError', (request, reply, _error, done) => {
+    if (request.getDecorator<PendingRequest | null>(PENDING)?.keepsConnection === true) reply.removeHeader('connection')
+    done()
+  })
   // After the onRoute hooks of the host, which may add hooks, such as a rate limit, and schemas.
   app.addHook('onRoute', route => {
-    route.onRequest = [route.onRequest ?? [], authenticate].flat()
+    route.onRequest = [route.onRequest ?? [], authenticate, expectBody].flat()
     setCompilers(app, route)
   })
 
-  app.post('/plants', { schema: createPlantSchema(), config: { swaggerTransform: describeOperation } }, async request => {
+  const config = { swaggerTransform: describeOperation }
+  app.post('/plants', { schema: createPlantSchema(), bodyLimit: bounds.bodyLimit, config }, async request => {
     const plant = requestedPlant(request)
     const { name, tag } = plant
-    await createPlant(plant, request.getDecorator<number>(BODY_BYTES))
+    await createPlant(plant, request.getDecorator<PendingRequest>(PENDING))
     return tag === undefined ? { name } : { name, tag }
   })
 

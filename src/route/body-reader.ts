@@ -1,56 +1,97 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
+import { messageOf } from '../error-message.js'
+import { parseExactJson } from '../exact-json.js'
 import { ApiError } from './errors.js'
-import { parseBody } from './parse-body.js'
-import { BODY_BYTES, CHUNK_BYTES, type PendingLimits } from './pending-limits.js'
+import { PENDING, type PendingLimits, type PendingRequest } from './pending-limits.js'
+import { isRestDiscarded } from './rest-of-body.js'
 
 type Done = (error: Error | null, body?: unknown) => void
 
-/** Makes the parser of JSON bodies. Unlike Fastify's `parseAs`, it counts the bytes of all bodies as they arrive. */
+/**
+ * Makes the parser of JSON bodies. Unlike Fastify's `parseAs`, it counts the bytes of all bodies as they arrive. It calls
+ * back for whatever stream a preParsing hook of the host has made of the body, unless the client has left.
+ */
 export function bodyReader (limits: PendingLimits) {
   return function readBody (request: FastifyRequest, payload: Readable, done: Done): void {
-    // Otherwise it is a stream that a preParsing hook of the host returned, decoded and of another length.
-    const isRaw = payload === request.raw
-    const announced = isRaw ? Number(request.headers['content-length']) || 0 : 0
-    const chunks: Buffer[] = []
-    let [received, held, hasEnded] = [0, 0, false]
+    const pending = request.getDecorator<PendingRequest>(PENDING)
+    let isComplete = false
 
-    function release (): void {
-      hasEnded = true
-      limits.bytes -= held
-      held = chunks.length = 0
-    }
-    function end (error: Error | null, body?: unknown): void {
-      if (hasEnded) return
-      release()
-      done(error, body)
+    function refuse (error: Error): void {
+      if (isComplete || pending.isOver) return
+      isComplete = true
+      payload.off('data', add).off('end', parse)
+      refuseBody(request, payload, error, done)
     }
 
-    payload.on('data', (data: Buffer | string) => {
-      // The rest of a refused body is discarded.
-      if (hasEnded) return
+    function add (data: unknown): void {
       const chunk = typeof data === 'string' ? Buffer.from(data) : data
-      received += chunk.length
-      const isFirst = chunks.push(chunk) === 1
-      // A body in one chunk is parsed in this turn of the event loop, so it is not counted.
-      if (isFirst && received === announced) return
-      const size = isFirst ? chunk.length : chunk.length + CHUNK_BYTES
-      const error = limits.exceededBy(size, received)
-      if (error !== undefined) return end(error)
-      limits.bytes += size
-      held += size
-      if (isFirst) request.raw.once('close', () => { if (!request.raw.readableEnded) release() }) // The client left.
-    }).on('end', () => {
-      request.setDecorator(BODY_BYTES, received)
+      const error = Buffer.isBuffer(chunk) ? pending.add(chunk) : unreadable('is not a stream of bytes')
+      if (error !== undefined) refuse(error)
+    }
+
+    function parse (): void {
+      if (isComplete || pending.isOver) return
+      let body
       try {
-        end(null, parseBody(chunks.length === 1 ? chunks[0] as Buffer : Buffer.concat(chunks)))
+        body = parseExactJson(pending.takeBody())
       } catch (error) {
-        end(error as Error)
+        return refuse(error as Error)
       }
-    })
-    if (!isRaw) payload.on('error', fault => { end(Object.assign(fault, { statusCode: Object(fault).statusCode ?? 400 })) }).resume()
-    const isEncoded = isRaw && request.headers['content-encoding'] !== undefined
-    const error = isEncoded ? new ApiError('mediaTypeUnsupported') : limits.exceededBy(announced)
-    if (error !== undefined) end(error)
+      isComplete = true
+      done(null, body)
+    }
+
+    // Otherwise it is a stream that a preParsing hook of the host has returned, decoded and of another length.
+    const isRaw = payload === request.raw
+    if (!isRaw) {
+      payload.on('error', fault => { refuse(streamError(fault)) })
+      payload.on('close', () => { if (!hasClientLeft(request)) refuse(unreadable('was closed before its end')) })
+    }
+    const error = isRaw ? refusalOf(request, limits) : limits.refusalFor(0)
+    if (error !== undefined) return refuse(error)
+    if (hasClientLeft(request)) return
+    if (payload.readableEnded || payload.destroyed) {
+      return refuse(unreadable('was read before its parser: see "Serverless" in docs/embedding.md'))
+    }
+    pending.begin()
+    payload.on('data', add).on('end', parse).resume()
   }
+}
+
+/** Refuses a body with an error that the error handler sends. */
+export function refuseBody (request: FastifyRequest, payload: Readable, error: Error, done: Done): void {
+  const pending = request.getDecorator<PendingRequest>(PENDING)
+  pending.giveBack()
+  // A stream of the host may still fail when nobody listens to it any more.
+  payload.on('error', () => {})
+  // Fastify closes the connection after an error of a parser, which resets a client that is still sending. If a hook of
+  // the host has set the header, it stays.
+  pending.keepsConnection = isRestDiscarded(request.raw, payload) && pending.reply?.hasHeader('connection') === false
+  done(error)
+}
+
+/** Why the body is refused before it arrives, by its headers. */
+function refusalOf ({ headers }: FastifyRequest, limits: PendingLimits): ApiError | undefined {
+  const encoding = headers['content-encoding'] ?? ''
+  if (encoding !== '' && encoding.toLowerCase() !== 'identity') return new ApiError('mediaTypeUnsupported')
+  return limits.refusalFor(Number(headers['content-length']) || 0)
+}
+
+function hasClientLeft ({ raw }: FastifyRequest): boolean {
+  return raw.destroyed && !raw.readableEnded
+}
+
+/** A fault of the host: the client gets no detail of it. */
+function unreadable (fault: string): ApiError {
+  const message = 'The body could not be read; this request did not store the plant'
+  return new ApiError('internal', message, new Error(`the body ${fault}`))
+}
+
+/** The error of a stream of the host, with a status as Fastify sets it. */
+function streamError (fault: unknown): Error {
+  const isChangeable = fault instanceof Error && Object.isExtensible(fault)
+  const error: Error & { statusCode?: unknown } = isChangeable ? fault : new Error(messageOf(fault))
+  if (!(Number(error.statusCode) >= 400)) error.statusCode = 400
+  return error
 }

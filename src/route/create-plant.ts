@@ -1,51 +1,57 @@
 import { systemClock } from '../clock.js'
+import { Deadlines } from '../deadlines.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../stores/plant-store.js'
 import { ApiError, type ErrorName } from './errors.js'
-import type { PendingLimits } from './pending-limits.js'
+import type { PendingLimits, PendingRequest } from './pending-limits.js'
 
 /**
  * Makes the function that stores the plant of a create request, durably, or rejects with the `ApiError` to send.
  * @param storeTimeout milliseconds within which it settles, even if the store does not
  */
 export function plantCreator (store: PlantStore, limits: PendingLimits, storeTimeout: number, clock = systemClock) {
-  return function createPlant (plant: NewPlant, bytes: number): Promise<void> {
+  const deadlines = new Deadlines(clock)
+
+  return function createPlant (plant: NewPlant, pending: Pick<PendingRequest, 'enterStore' | 'leaveStore'>): Promise<void> {
     return new Promise((resolve, reject) => {
-      const error = limits.exceededBy(bytes)
+      const error = pending.enterStore()
       if (error !== undefined) throw error
-      const timer = clock.setTimeout(() => {
-        reject(new ApiError('outcomeUnknown', undefined, new Error('the store did not respond in time')))
-      }, storeTimeout)
-      limits.pending++
-      limits.bytes += bytes
       const message: CreateMessage = { pending: limits.pending, queueBytes: limits.bytes, outcome: undefined }
       channels.createStart.publish(message)
+      const deadline = clock.now() + storeTimeout
+      const waiting = deadlines.add(deadline, () => {
+        reject(new ApiError('outcomeUnknown', undefined, new Error('the store did not respond in time')))
+      })
 
-      // A plant counts as pending until the store settles it, even after the response: a store that hangs must not
-      // accumulate more plants.
       function settle (result: CreateOutcome | ApiError): void {
-        clock.clearTimeout(timer)
-        message.pending = --limits.pending
-        message.queueBytes = limits.bytes -= bytes
+        deadlines.delete(waiting)
+        pending.leaveStore()
+        message.pending = limits.pending
+        message.queueBytes = limits.bytes
         message.outcome = typeof result === 'string' ? result : failures[result.kind] ?? 'failed'
         channels.createEnd.publish(message)
         if (typeof result !== 'string') reject(result)
         else if (result === 'taken') reject(new ApiError('idTaken'))
         else resolve()
       }
-      created(plant).then(settle, reason => {
-        const kind = reason instanceof PlantOutcomeUnknown ? 'outcomeUnknown' : 'internal'
-        settle(new ApiError(reason instanceof PlantNotStored ? 'notStored' : kind, undefined, reason))
-      })
+
+      created(store, plant, deadline).then(settle, reason => { settle(errorOf(reason)) })
     })
   }
+}
 
-  async function created (plant: NewPlant): Promise<CreateOutcome> {
-    const outcome = await store.create(plant, clock.now() + storeTimeout)
-    if (!outcomes.includes(outcome)) throw new TypeError(`the store resolved with ${String(outcome)}`)
-    return outcome
-  }
+async function created (store: PlantStore, plant: NewPlant, deadline: number): Promise<CreateOutcome> {
+  const outcome = await store.create(plant, deadline)
+  if (!outcomes.includes(outcome)) throw new TypeError('the store resolved with a value that is no outcome of a create')
+  return outcome
 }
 
 const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
 const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = { notStored: 'not_stored', outcomeUnknown: 'unknown' }
+
+/** The response to a create request whose plant the store has rejected, for whatever reason. */
+function errorOf (reason: unknown): ApiError {
+  if (reason instanceof PlantNotStored) return new ApiError('notStored', undefined, reason)
+  if (reason instanceof PlantOutcomeUnknown) return new ApiError('outcomeUnknown', undefined, reason)
+  return new ApiError('internal', undefined, reason)
+}

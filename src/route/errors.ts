@@ -65,9 +65,6 @@ export function errorHandler (parent: ErrorHandler): ErrorHandler {
     // Fastify refuses a malformed media type before it calls any parser.
     const own = error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new ApiError('mediaTypeUnsupported') : error
     if (!(own instanceof ApiError)) throw error
-    // Fastify closes the connection when a parser fails, which resets a client that is still sending; Node discards the
-    // rest. A server that is closing has set the header on the raw response.
-    if (reply.hasHeader('connection') && !reply.raw.hasHeader('connection')) reply.removeHeader('connection')
     sendError(own, request, reply)
   }
 }

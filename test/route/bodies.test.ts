@@ -88,8 +88,11 @@ const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
     for (const type of ['text/plain', 'application/vnd.api+json', undefined]) {
       answersError(t, await create(body, { 'content-type': type }), 41501, message, `content type ${type}`)
     }
-    for (const encoding of ['gzip', 'br', 'identity, gzip', '']) {
+    for (const encoding of ['gzip', 'br', 'identity, gzip', 'Identity2']) {
       answersError(t, await create(body, { 'content-encoding': encoding }), 41501, message, `encoding ${encoding}`)
+    }
+    for (const encoding of ['identity', 'Identity', '']) {
+      answersError(t, await create('{', { 'content-encoding': encoding }), 40002, /./, `${encoding} is no encoding`)
     }
   }
 }

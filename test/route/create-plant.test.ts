@@ -6,6 +6,7 @@ import { channels, type CreateMessage } from '../../src/diagnostics.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type PlantStore } from '../../src/stores/plant-store.js'
 import { answersError, answersPlant, buildService, TOKEN } from '../support/http/service.js'
 import { onBothStores, type NewPlace } from '../support/stores/places.js'
+import { until } from '../support/until.js'
 
 await onBothStores(t, (t: Test, newPlace: NewPlace) => {
   t.test('a new plant gets 200 with a Plant, and is stored', async t => {
@@ -146,6 +147,7 @@ t.test('a create request beyond QUEUE_LIMIT is 503, 50301, with Retry-After, unt
   const { create, log } = await buildService(t, store, { QUEUE_LIMIT: 2 })
   const first = create(PLANT)
   const second = create(PLANT)
+  await until(() => waiting.length === 2)
   const refused = await create(PLANT)
   answersError(t, refused, 50301, /^Too many create requests are pending; this request did not store the plant: retry later$/)
   t.match(refused.headers['retry-after'], /^[1-9]\d*$/)

@@ -1,5 +1,5 @@
 import { plantCreator } from '../../src/route/create-plant.js'
-import { PendingLimits } from '../../src/route/pending-limits.js'
+import { PendingLimits, PendingRequest } from '../../src/route/pending-limits.js'
 import { ApiError } from '../../src/route/errors.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'
@@ -71,7 +71,9 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     say?.(`create ${id} ${text}`)
     unanswered++
     const answer = (payload: unknown): void => { respond(request, payload) }
-    createPlant({ id: BigInt(id), ...fieldsOf(text) }, 100).then(answer, answer)
+    const pending = new PendingRequest(queue)
+    pending.begin()
+    createPlant({ id: BigInt(id), ...fieldsOf(text) }, pending).then(answer, answer).finally(() => { pending.end() })
   }
 
   function respond (request: Request, payload: unknown): void {

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import { addAbortSignal } from 'node:stream'
-import { parseBody } from '../../route/parse-body.js'
+import { parseExactJson } from '../../exact-json.js'
 import { CopyError, readEntry, type PlantSource } from './plant-source.js'
 
 /**
@@ -18,7 +18,7 @@ export async function ndjsonSource (path: string): Promise<PlantSource> {
       for await (const lines of linesOf(chunks)) {
         yield lines.flatMap(line => {
           number++
-          return /^[ \t\r]*$/.test(line) ? [] : readEntry(`line ${number}`, () => parseBody(Buffer.from(line, 'latin1')))
+          return /^[ \t\r]*$/.test(line) ? [] : readEntry(`line ${number}`, () => parseExactJson(Buffer.from(line, 'latin1')))
         })
       }
     },

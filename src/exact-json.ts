@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import secureJson from 'secure-json-parse'
-import { messageOf } from '../error-message.js'
-import { ApiError } from './errors.js'
+import { messageOf } from './error-message.js'
+import { ApiError } from './route/errors.js'
 
 /**
  * Parses a JSON body (RFC 8259) without losing anything. Bytes that are not UTF-8 are refused, not replaced; poisoned
  * keys (`__proto__`, `constructor.prototype`) are refused; an integer `id` becomes a bigint, exact to the last digit.
  * @throws {ApiError} `bodyMissing`, `bodyNotJson`, or `plantInvalid` for `null`, which to a validator is no body
  */
-export function parseBody (bytes: Buffer): unknown {
+export function parseExactJson (bytes: Buffer): unknown {
   if (bytes.length === 0) throw new ApiError('bodyMissing')
   if (!isUtf8(bytes)) throw new ApiError('bodyNotJson', 'The body is not well-formed UTF-8: send JSON in UTF-8')
 

