@@ -50,10 +50,12 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['results of the thread assigned to the wrong plants', 'return answer.map', 'return answer.toReversed().map'],
     ['a tag that is not stored', 'tag = null }) => [id, name, tag]', 'tag = null }) => [id, name, null]']
   ],
-  'route/create-plant.js': [
-    ['a dropped deadline', '}, storeTimeout);', '}, 2 ** 30);'],
-    ['bytes in the queue that are not released', 'limits.bytes -= bytes', 'undefined'],
-    ['places in the queue that are not released', '--limits.pending', 'undefined']
+  'deadlines.js': [
+    ['a dropped deadline', 'waiting.expire()', 'undefined']
+  ],
+  'route/pending-limits.js': [
+    ['bytes in the queue that are not released', 'limits.bytes -= this.#bytes', 'undefined'],
+    ['places in the queue that are not released', 'limits.pending--', 'undefined']
   ]
 }
 

@@ -25,6 +25,8 @@ interface Request {
 
 /** The time after the last fault in which all pending plants must be stored: a back-off, and some attempts. */
 const RECOVERY_MS = 3_000
+/** The body of every request. */
+const BODY = Buffer.alloc(100)
 /** A response may be as late as a timer. */
 const TIMER_MS = 2
 
@@ -73,6 +75,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     const answer = (payload: unknown): void => { respond(request, payload) }
     const pending = new PendingRequest(queue)
     pending.begin()
+    pending.add(BODY)
     createPlant({ id: BigInt(id), ...fieldsOf(text) }, pending).then(answer, answer).finally(() => { pending.end() })
   }
 
