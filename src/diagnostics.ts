@@ -27,9 +27,9 @@ function typed<Message> (name: string): TypedChannel<Message> {
 
 /** Published once for each registration of the plugin; its counts are current whenever they are read. */
 export interface QueueMessage {
-  /** Create requests pending in the store. */
+  /** Create requests from the first byte of the body to the response, and until the store has settled the plant. */
   readonly pending: number
-  /** Bytes of bodies being received or pending in the store. */
+  /** Bytes of their bodies. */
   readonly bytes: number
 }
 
@@ -38,9 +38,9 @@ export interface QueueMessage {
  * not published. It is published in the async context of its request.
  */
 export interface CreateMessage {
-  /** Create requests pending in this registration of the plugin, including this one until it completes. */
+  /** Create requests pending in this registration of the plugin, this one included. */
   pending: number
-  /** Bytes of bodies being received or pending in this registration of the plugin. */
+  /** Bytes of their bodies. */
   queueBytes: number
   /** Undefined at the start. `failed` is a fault of the store. */
   outcome: CreateOutcome | 'not_stored' | 'unknown' | 'failed' | undefined

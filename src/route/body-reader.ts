@@ -9,8 +9,8 @@ import { isRestDiscarded } from './rest-of-body.js'
 type Done = (error: Error | null, body?: unknown) => void
 
 /**
- * Makes the parser of JSON bodies. Unlike Fastify's `parseAs`, it counts the bytes of all bodies as they arrive. It calls
- * back for whatever stream a preParsing hook of the host has made of the body, unless the client has left.
+ * Makes the parser of JSON bodies. Unlike Fastify's `parseAs`, it counts the bytes of all bodies as they arrive. Unless
+ * the client has left, it calls back, whatever stream a preParsing hook of the host has made of the body.
  */
 export function bodyReader (limits: PendingLimits) {
   return function readBody (request: FastifyRequest, payload: Readable, done: Done): void {
@@ -48,13 +48,12 @@ export function bodyReader (limits: PendingLimits) {
       payload.on('error', fault => { refuse(streamError(fault)) })
       payload.on('close', () => { if (!hasClientLeft(request)) refuse(unreadable('was closed before its end')) })
     }
-    const error = isRaw ? refusalOf(request, limits) : limits.refusalFor(0)
+    const error = isRaw ? refusalOf(request, limits) : undefined
     if (error !== undefined) return refuse(error)
     if (hasClientLeft(request)) return
     if (payload.readableEnded || payload.destroyed) {
       return refuse(unreadable('was read before its parser: see "Serverless" in docs/embedding.md'))
     }
-    pending.begin()
     payload.on('data', add).on('end', parse).resume()
   }
 }

@@ -13,14 +13,14 @@ const CHUNK_BYTES = 512
  * as they were sent: strings that are not Latin-1 take twice as much, and a batch on its way to the store is a copy.
  */
 export class PendingLimits {
-  /** Create requests between the first byte of their body and their response, or until the store has settled the plant. */
+  /** Create requests from the first byte of the body to the response, and until the store has settled the plant. */
   pending = 0
   /** Bytes of their bodies. */
   bytes = 0
 
   constructor (private readonly limits: Readonly<Record<'bodyLimit' | 'queueLimit' | 'queueBytes', number>>) {}
 
-  /** @returns the response to a further request if there is no room for it, and for so many bytes; otherwise undefined */
+  /** @returns the response to a further request if there is no room for it and its bytes, otherwise undefined */
   refusalFor (bytes: number): ApiError | undefined {
     if (this.pending >= this.limits.queueLimit) return refusal('Too many create requests are pending')
     return this.refusalForMore(bytes, bytes)
@@ -58,19 +58,16 @@ export class PendingRequest {
 
   constructor (private readonly limits: PendingLimits, readonly reply?: FastifyReply) {}
 
-  /** The body begins to arrive. */
-  begin (): void {
-    if (!this.isOver) this.#hold()
-  }
-
   /** @returns the response if there is no room for the chunk */
   add (chunk: Buffer): ApiError | undefined {
     // Of a client that has left, nothing is kept.
     if (this.isOver) return undefined
-    const size = this.#received === 0 ? chunk.length : chunk.length + CHUNK_BYTES
     this.#received += chunk.length
-    const error = this.limits.refusalForMore(size, this.#received)
+    const size = this.#isHeld ? chunk.length + CHUNK_BYTES : chunk.length
+    const { limits } = this
+    const error = this.#isHeld ? limits.refusalForMore(size, this.#received) : limits.refusalFor(size)
     if (error !== undefined) return error
+    this.#hold()
     this.#chunks.push(chunk)
     this.#count(size)
     return undefined
@@ -78,10 +75,10 @@ export class PendingRequest {
 
   /** @returns the whole body, which is not kept here */
   takeBody (): Buffer {
-    const [first = Buffer.alloc(0), ...more] = this.#chunks
+    const chunks = this.#chunks
     this.#chunks = []
     this.#count(this.#received - this.#bytes)
-    return more.length === 0 ? first : Buffer.concat([first, ...more])
+    return chunks.length === 1 ? chunks[0] as Buffer : Buffer.concat(chunks)
   }
 
   /** @returns the response, if the client has left meanwhile, so that nothing is held, and there is no room again */

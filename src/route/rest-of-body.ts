@@ -5,8 +5,8 @@ import type { Readable } from 'node:stream'
 const STANDSTILL_MS = 1_000
 
 /**
- * Whether the rest of a refused body will be read, so that the connection can be used again. What hooks of the host read,
- * or have paused, is theirs.
+ * Whether the rest of a refused body will be read, so that the connection can be used again. What hooks of the host
+ * read, or have paused, is theirs.
  * @param payload the body, or the stream that a preParsing hook of the host has made of it; without listeners of ours
  */
 export function isRestDiscarded (raw: IncomingMessage, payload: Readable): boolean {

@@ -74,7 +74,6 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     unanswered++
     const answer = (payload: unknown): void => { respond(request, payload) }
     const pending = new PendingRequest(queue)
-    pending.begin()
     pending.add(BODY)
     createPlant({ id: BigInt(id), ...fieldsOf(text) }, pending).then(answer, answer).finally(() => { pending.end() })
   }
