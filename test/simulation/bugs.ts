@@ -9,13 +9,20 @@ export interface Bug {
 
 const changes: Record<string, [name: string, find: string, replace: string][]> = {
   'stores/mongo/mongo-writer.js': [
-    ['an early 200: a write concern error is ignored', 'const unknown = writeConcernError && new', 'const unknown = undefined && new'],
-    ['an early 200: the write does not wait for the majority', "w: 'majority'", 'w: 1'],
     ['an early 200: an existing plant is read before it reaches the majority', "readConcern: 'majority'", "readConcern: 'local'"],
-    ['the wrong index of a write error', 'results[error.index] = writeFailure(error)', 'results[Math.max(error.index - 1, 0)] = writeFailure(error)'],
-    ['an ordered insert: documents after a failure are not stored', 'ordered: false', 'ordered: true']
+    ['an ordered insert: documents after a failure are not stored', 'ordered: false', 'ordered: true'],
+    ['a plant that cannot be sent holds up the others of its batch', '#insertHalves(plants, deadline, error)', '#insertHalves(plants.slice(0, 1), deadline, error)']
+  ],
+  'stores/mongo/mongo-driver.js': [
+    ['an early 200: the write does not wait for the majority', "w: 'majority'", 'w: 1']
+  ],
+  'stores/mongo/mongo-client-watch.js': [
+    ['an insert is given up when connections to another server are lost', "if (progress === 'waiting')", 'return true; if (true)']
   ],
   'stores/mongo/mongo-outcomes.js': [
+    ['an early 200: a write concern error is ignored', 'doubtOf(writeConcernError) ??', ''],
+    ['an early 200: the number of inserted documents is ignored', 'inserted + errors === sent', 'true'],
+    ['the wrong index of a write error', 'errors.set(index, error)', 'errors.set(Math.max(index - 1, 0), error)'],
     ['a 200 for another plant: a name is not compared', 'existing.name === name &&', ''],
     ['a 200 for another plant: a tag is not compared', '&& existing.tag === tag', ''],
     [

@@ -54,7 +54,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
 
   const open = () => {
     const writer = simulated instanceof SimulatedMongo
-      ? new MongoWriter(simulated.collection, story.ownClient ? () => simulated.collection : undefined, clock)
+      ? new MongoWriter(simulated.connect(), story.ownClient ? () => simulated.connect() : undefined, clock)
       : new SqliteClient('simulated.db', clock, simulated.startThread)
     const store = new BatchedPlantStore(writer, clock, random.next)
     const queue = new PendingLimits({ bodyLimit: 1_000, queueLimit, queueBytes: 1_000_000 })
@@ -108,7 +108,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     if (status === 504 && !simulated.isUncertain && simulated.faultsInFlight === 0) return false
     if (status === 503 && cause === undefined) return unanswered >= queueLimit || (simulated.isUncertain && !isLater)
     if (isLater) return false
-    if (story.poison.includes(id)) return true
+    if (story.poison.includes(id) || story.unsendable.includes(id)) return true
     // Without a fault, what was pending is still stored.
     const hadFault = simulated.isUncertain || simulated.lastFault > 0
     if (isClosing && (hadFault || at >= closingAt)) return true
@@ -144,6 +144,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     say?.(step.do)
     if (step.do === 'roll back') simulated.rollBack()
     else if (step.do === 'lag') simulated.lag()
+    else if (step.do === 'lose connections') simulated.loseConnections(step.of)
     else simulated.catchUp()
   }
 
@@ -156,6 +157,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     await clock.pass(milliseconds, () => {
       if (simulated.writesInFlight > maxInFlight) contradict(`${simulated.writesInFlight} writes in flight`)
       if (isClosed && simulated.writesInFlight > 0) contradict('a write after close')
+      if (simulated.givenUpForNothing) contradict('a write is given up, though no connection to its server was lost')
       return contradiction !== undefined
     })
   }

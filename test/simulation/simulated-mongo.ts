@@ -1,4 +1,5 @@
-import type { DriverEvent, MongoCollection, MongoDatabase, MongoDriverClient } from '../../src/stores/mongo/mongo-driver.js'
+import { EventEmitter } from 'node:events'
+import type { MongoCollection, MongoDatabase, MongoDriverClient } from '../../src/stores/mongo/mongo-driver.js'
 import { fieldsOf, SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
 
@@ -18,6 +19,8 @@ interface Commit {
   settle: (isDurable: boolean) => void
 }
 
+type SimulatedClient = MongoDriverClient & EventEmitter
+
 /** An error as the driver throws it. */
 class DriverError extends Error {
   constructor (override readonly name: string, message: string, fields: object = {}) {
@@ -26,6 +29,8 @@ class DriverError extends Error {
   }
 }
 
+const ADDRESS = 'simulated:1'
+const OTHER_ADDRESS = 'simulated:2'
 const REFUSED = [13, 121]
 
 /**
@@ -33,35 +38,36 @@ const REFUSED = [13, 121]
  * majority.
  */
 export class SimulatedMongo extends SimulatedStore {
-  readonly #listeners = new Set<(event: DriverEvent) => void>()
   #isLagging = false
   #commits: Commit[] = []
+  readonly #clients: SimulatedClient[] = []
+  #lostConnectionsAt = -Infinity
 
-  readonly client: MongoDriverClient = {
-    options: { dbName: 'simulated', connectTimeoutMS: 0, socketTimeoutMS: this.story.storeTimeout / 2, monitorCommands: this.story.monitors },
-    db: () => this.#database,
-    on: (event, listener) => event === 'commandStarted' && this.#listeners.add(listener),
-    off: (_event, listener) => this.#listeners.delete(listener),
-    close: async () => {}
-  }
-
-  get #database (): MongoDatabase {
-    return {
-      client: this.client,
-      collection: () => this.collection,
-      command: (command, options) => this.#command(command as InsertCommand, options as { signal: AbortSignal })
-    }
-  }
-
-  readonly collection: MongoCollection = {
-    collectionName: 'plants',
-    db: this.#database,
-    find: (filter, options) => ({
-      toArray: () => this.#find(
-        (filter as { _id: { $in: bigint[] } })._id.$in,
-        options as { readConcern: unknown, signal: AbortSignal }
-      )
+  /** Makes a client, and the collection of plants on it. */
+  connect (): MongoCollection {
+    const { story: { storeTimeout, monitors } } = this
+    const client: SimulatedClient = Object.assign(new EventEmitter(), {
+      options: { dbName: 'simulated', connectTimeoutMS: 0, socketTimeoutMS: storeTimeout / 2, monitorCommands: monitors },
+      db: () => database,
+      close: async () => {}
     })
+    this.#clients.push(client)
+    const database: MongoDatabase = {
+      client,
+      collection: () => plants,
+      command: (command, options) => this.#command(client, command as InsertCommand, options as { signal: AbortSignal })
+    }
+    const plants: MongoCollection = {
+      collectionName: 'plants',
+      db: database,
+      find: (filter, options) => ({
+        toArray: () => this.#find(
+          (filter as { _id: { $in: bigint[] } })._id.$in,
+          options as { readConcern: unknown, signal: AbortSignal }
+        )
+      })
+    }
+    return plants
   }
 
   /** Loses the writes that have not reached the majority. Their clients get an error, or only a closed connection. */
@@ -84,6 +90,12 @@ export class SimulatedMongo extends SimulatedStore {
     for (const commit of this.#commits.splice(0)) this.#commit(commit)
   }
 
+  loseConnections (of: 'primary' | 'other'): void {
+    if (of === 'primary') this.#lostConnectionsAt = this.clock.now()
+    const address = of === 'primary' ? ADDRESS : OTHER_ADDRESS
+    for (const client of this.#clients) client.emit('connectionPoolCleared', { address })
+  }
+
   override heal (): void {
     super.heal()
     this.catchUp()
@@ -93,11 +105,13 @@ export class SimulatedMongo extends SimulatedStore {
     return this.#isLagging
   }
 
-  #command (command: InsertCommand, { signal }: { signal: AbortSignal }): Promise<object> {
+  #command (client: SimulatedClient, command: InsertCommand, { signal }: { signal: AbortSignal }): Promise<object> {
     const { documents, comment } = command
     this.writes++
     this.writesInFlight++
     const number = this.writes
+    const startedAt = this.clock.now()
+    const connection = { address: ADDRESS, connectionId: number }
     const fault = this.takeFault('connect') ?? this.takeFault('write')
     this.log?.(`insert ${number} of ${documents.map(document => `${document._id} ${textOf(document)}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
     const ends = fault === undefined ? () => {} : this.faultBegins()
@@ -105,12 +119,19 @@ export class SimulatedMongo extends SimulatedStore {
       signal.addEventListener('abort', () => {
         // Even without a fault, it took longer than the request had time.
         if (fault?.kind !== 'unsent') this.isUncertain = true
+        if (/connection was lost/.test(String(signal.reason))) {
+          this.lastFault = this.clock.now()
+          if (this.#lostConnectionsAt < startedAt) this.givenUpForNothing = true
+        }
         reject(signal.reason)
       }, { once: true })
       if (fault?.kind === 'unsent') return this.#failUnsent(fault, reject)
-      for (const listener of this.#listeners) listener({ command: { comment } })
+      client.emit('connectionCheckedOut', connection)
+      if (this.story.monitors) client.emit('commandStarted', { command: { comment }, ...connection })
+      if (documents.some(({ _id }) => this.isUnsendable(_id))) return reject(new RangeError('out of range'))
       this.#run(command, fault, resolve, reject)
     }).finally(() => {
+      client.emit('connectionCheckedIn', connection)
       ends()
       this.writesInFlight--
       this.log?.(`insert ${number} has completed`)
@@ -138,15 +159,16 @@ export class SimulatedMongo extends SimulatedStore {
         if (stores) this.#execute(command, undefined, () => {})
         return this.#after(this.#latency(), () => reject(serverError(fault.code, fault.labels)))
       }
-      this.#execute(command, fault, (writeErrors, isDurable) => {
+      this.#execute(command, fault, (writeErrors, isDurable, leftOut) => {
         this.#after(this.#latency(), () => {
+          const n = documents.length - writeErrors.length - leftOut
           const errors = writeErrors.length > 0 ? { writeErrors } : {}
           if (fault?.kind === 'write concern error') {
             this.isUncertain = true
-            const result = { n: 0, ...errors, writeConcernError: { code: fault.code, errmsg: 'waiting for replication timed out' } }
+            const result = { n, ...errors, writeConcernError: { code: fault.code, errmsg: 'waiting for replication timed out' } }
             return reject(new DriverError('MongoWriteConcernError', 'waiting for replication timed out', { result }))
           }
-          if (isDurable) return resolve({ n: documents.length - writeErrors.length, ...errors, ok: 1 })
+          if (isDurable) return resolve({ n, ...errors, ok: 1 })
           reject(this.random.chance(0.5) ? new DriverError('MongoNetworkError', 'connection closed') : serverError(11602, []))
         })
       }, fault?.kind === 'write concern error' ? { durable: false } : command.writeConcern.w === 'majority' ? undefined : { durable: true })
@@ -159,15 +181,20 @@ export class SimulatedMongo extends SimulatedStore {
    */
   #execute (
     { documents, ordered }: InsertCommand, fault: Fault | undefined,
-    settle: (errors: WriteError[], isDurable: boolean) => void, early?: { durable: boolean }
+    settle: (errors: WriteError[], isDurable: boolean, leftOut: number) => void, early?: { durable: boolean }
   ): void {
+    let leftOut = 0
     const errors: WriteError[] = []
     const stored: PlantDocument[] = []
     for (const [index, document] of documents.entries()) {
       const { _id } = document
       const text = textOf(document)
       const fails = fault?.kind === 'write errors' && index % fault.every === 0
-      if (this.isPoisoned(_id)) {
+      const isLeftOut = fault?.kind === 'not counted' && index % fault.every === 0
+      if (isLeftOut) {
+        this.isUncertain = true
+        leftOut++
+      } else if (this.isPoisoned(_id)) {
         errors.push({ index, code: 121, errmsg: 'not valid' })
       } else if (fails) {
         if (REFUSED.includes(fault.code)) this.hasRefused = true
@@ -182,11 +209,11 @@ export class SimulatedMongo extends SimulatedStore {
       }
       if (ordered && errors.length > 0) break
     }
-    if (stored.length === 0) return settle(errors, true)
-    if (early !== undefined) settle(errors, early.durable)
+    if (stored.length === 0) return settle(errors, true, leftOut)
+    if (early !== undefined) settle(errors, early.durable, leftOut)
     const commit: Commit = {
       documents: stored,
-      settle: isDurable => { if (early === undefined) settle(errors, isDurable) }
+      settle: isDurable => { if (early === undefined) settle(errors, isDurable, leftOut) }
     }
     this.#commits.push(commit)
     if (!this.#isLagging) this.#after(this.#latency(), () => { if (!this.#isLagging) this.#commit(commit) })
@@ -233,14 +260,14 @@ export class SimulatedMongo extends SimulatedStore {
   }
 
   #failUnsent ({ error, after }: Extract<Fault, { kind: 'unsent' }>, reject: (error: Error) => void): void {
-    const server = { address: 'simulated:1', type: 'Unknown', error: error === 'silent' ? null : new Error('connect ECONNREFUSED') }
+    const server = { address: ADDRESS, type: 'Unknown', error: error === 'silent' ? null : new Error('connect ECONNREFUSED') }
     if (error === 'silent' || error === 'checkout' || !this.story.monitors) this.isUncertain = true
     this.#after(after, () => {
       switch (error) {
         case 'checkout': return reject(new DriverError('MongoWaitQueueTimeoutError', 'timed out while checking out a connection'))
         case 'handshake': return reject(serverError(91, []))
         case 'connection': return reject(new DriverError('MongoNetworkError', 'connection refused'))
-        default: reject(new DriverError('MongoServerSelectionError', 'selection timed out', { reason: { servers: new Map([['simulated:1', server]]) } }))
+        default: reject(new DriverError('MongoServerSelectionError', 'selection timed out', { reason: { servers: new Map([[ADDRESS, server]]) } }))
       }
     })
   }

@@ -29,15 +29,19 @@ export class SimulatedStore {
   lastFault = 0
   /** The number of faults that have an effect now. */
   faultsInFlight = 0
+  /** Whether a command was given up as lost with its connection, which was not lost. */
+  givenUpForNothing = false
   writes = 0
   writesInFlight = 0
   /** Optionally records each command and its result. */
   log: ((line: string) => void) | undefined
   readonly #faults: FaultStep[] = []
   #poison: readonly number[]
+  #unsendable: readonly number[]
 
   constructor (readonly clock: VirtualClock, readonly random: Random, readonly story: Story) {
     this.#poison = story.poison
+    this.#unsendable = story.unsendable
   }
 
   /** The text of a plant that cannot be lost any more. */
@@ -62,6 +66,7 @@ export class SimulatedStore {
   heal (): void {
     this.#faults.splice(0)
     this.#poison = []
+    this.#unsendable = []
   }
 
   protected insert (id: bigint, text: string, isDurable: boolean): boolean {
@@ -85,5 +90,9 @@ export class SimulatedStore {
 
   protected isPoisoned (id: bigint): boolean {
     return this.#poison.includes(Number(id))
+  }
+
+  protected isUnsendable (id: bigint): boolean {
+    return this.#unsendable.includes(Number(id))
   }
 }

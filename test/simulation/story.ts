@@ -10,6 +10,8 @@ export type Fault =
   | { kind: 'error', code: number, labels: string[], stores: boolean }
   /** MongoDB: one of `every` documents gets a write error. */
   | { kind: 'write errors', code: number, every: number, stores: boolean }
+  /** MongoDB: one of `every` documents is not stored, gets no error, and is missing in the count of the response. */
+  | { kind: 'not counted', every: number }
   /** MongoDB: executed, but not known to be on the majority. */
   | { kind: 'write concern error', code: number }
   /** SQLite: the thread dies during the request. */
@@ -27,6 +29,8 @@ export type Step = { at: number } & (
   | { do: 'fault', to: 'write' | 'read' | 'connect', fault: Fault, times: number }
   /** MongoDB: writes that have not reached the majority are lost; replication stops, or resumes. */
   | { do: 'roll back' | 'lag' | 'catch up' }
+  /** MongoDB: connections to the primary, or to another server, are lost, which the driver does not tell commands. */
+  | { do: 'lose connections', of: 'primary' | 'other' }
   | { do: 'close' }
 )
 
@@ -37,6 +41,8 @@ export interface Story {
   queueLimit: number
   /** A plant with one of these ids is refused. */
   poison: number[]
+  /** MongoDB: the driver cannot make a message of a plant with one of these ids. */
+  unsendable: number[]
   /** MongoDB: the store has its own client, which must connect first. */
   ownClient: boolean
   /** MongoDB: the client monitors its commands. */
@@ -69,14 +75,17 @@ export function storyOf (seed: number): Story {
     }
     at += random.pick(0, 0, 1, 5, 30, 200, random.below(1_500))
   }
+  const monitors = random.chance(0.8)
   return {
     seed,
     store,
     storeTimeout: random.pick(300, 1_000, 10_000, 10_000),
     queueLimit: random.chance(0.1) ? 1 + random.below(5) : 1_000,
     poison: random.chance(0.2) ? [1 + random.below(ids)] : [],
+    // Without events, the same error may be of a response that the driver cannot read.
+    unsendable: store === 'MongoDB' && monitors && random.chance(0.1) ? [1 + random.below(ids)] : [],
     ownClient: random.chance(0.5),
-    monitors: random.chance(0.8),
+    monitors,
     steps
   }
 }
@@ -85,8 +94,9 @@ function mongoFault (at: number, random: Random): Step {
   const times = random.pick(1, 1, 2, 5, 1_000)
   const sort = random.next()
   if (sort < 0.12) return { at, do: random.pick('roll back', 'lag', 'catch up', 'catch up') }
-  if (sort < 0.2) return { at, do: 'fault', to: 'connect', fault: unsent(random), times }
-  if (sort < 0.35) {
+  if (sort < 0.16) return { at, do: 'lose connections', of: random.pick('primary', 'other') }
+  if (sort < 0.22) return { at, do: 'fault', to: 'connect', fault: unsent(random), times }
+  if (sort < 0.36) {
     const fault = random.pick<Fault>(
       { kind: 'error', code: random.pick(11600, 134, 13), labels: [], stores: false }, { kind: 'lost', late: undefined, closedAfter: random.pick(undefined, 5) },
       { kind: 'slow', after: random.pick(30, 400) }
@@ -101,7 +111,7 @@ function unsent (random: Random): Fault {
 }
 
 function mongoWriteFault (random: Random): Fault {
-  switch (random.below(7)) {
+  switch (random.below(8)) {
     case 0: return unsent(random)
     case 1: return { kind: 'slow', after: random.pick(10, 60, 1_500) }
     case 2: return { kind: 'lost', late: random.pick(undefined, 1, 50, 3_000), closedAfter: random.pick(undefined, 2, 60) }
@@ -111,6 +121,7 @@ function mongoWriteFault (random: Random): Fault {
     }
     case 4:
     case 5: return { kind: 'write errors', code: random.pick(6, 112, 91, 121), every: random.pick(1, 2, 3), stores: random.chance(0.5) }
+    case 6: return { kind: 'not counted', every: random.pick(1, 2, 3) }
     default: return { kind: 'write concern error', code: random.pick(64, 91, 100, 189, 11602) }
   }
 }

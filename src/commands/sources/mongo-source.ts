@@ -1,5 +1,5 @@
-import { BSON, type Document } from 'mongodb'
-import { connectionTo, databaseOf } from '../../stores/mongo/mongo-connection.js'
+import type { Document } from 'mongodb'
+import { connectionTo, databaseOf, loadDriver } from '../../stores/mongo/mongo-connection.js'
 import { faultOf, type DriverError } from '../../stores/mongo/mongo-errors.js'
 import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
@@ -42,6 +42,6 @@ export function mongoSource (url: string): PlantSource {
 }
 
 function entryOf ({ _id, name, tag }: Document): Entry {
-  const where = `id ${typeof _id === 'bigint' ? _id : BSON.EJSON.stringify(_id)}`
+  const where = `id ${typeof _id === 'bigint' ? _id : loadDriver().BSON.EJSON.stringify(_id)}`
   return readEntry(where, () => ({ id: Number.isInteger(_id) ? BigInt(_id) : _id, name, tag }))
 }

@@ -1,14 +1,27 @@
 import { createRequire } from 'node:module'
 import type { MongoClient, MongoClientOptions } from 'mongodb'
-import { messageOf } from '../../error-message.js'
+import { codeOf, messageOf } from '../../error-message.js'
 
 /**
- * Makes a client of this package's own, not connected yet. Only this function loads the driver: 131 modules.
+ * Loads the driver, an optional peer dependency of 131 modules, only where it is used.
+ * @throws {Error} if it is not installed; the message says what to do
+ */
+export function loadDriver (): typeof import('mongodb') {
+  try {
+    return createRequire(import.meta.url)('mongodb')
+  } catch (error) {
+    if (codeOf(error) !== 'MODULE_NOT_FOUND') throw error
+    throw new Error('the package mongodb is not installed: run npm install mongodb')
+  }
+}
+
+/**
+ * Makes a client of this package's own, not connected yet.
  * @param storeTimeout milliseconds within which a create request must complete, from which the driver's timeouts follow
  * @throws {TypeError} if the URL is invalid; the message contains no credentials
  */
 export function connectionTo (url: string, storeTimeout: number): MongoClient {
-  const driver: typeof import('mongodb') = createRequire(import.meta.url)('mongodb')
+  const driver = loadDriver()
   // Several attempts fit into a request's timeout. The store itself retries, and remembers the outcome of each attempt.
   const fifth = Math.ceil(storeTimeout / 5)
   const defaults: MongoClientOptions = {

@@ -1,6 +1,17 @@
 // What is used of the driver's `Collection`, `Db` and `MongoClient`. The host's copy of the driver may not be this
 // package's: private members would make their types incompatible, while any driver 7 satisfies these.
 
+/**
+ * How commands run, whatever the client's own options are. Integers are decoded as numbers if they are exact, otherwise
+ * as Long: with `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
+ */
+export const COMMAND_OPTIONS = {
+  readPreference: 'primary', raw: false, promoteValues: true, promoteLongs: true, useBigInt64: false
+} as const
+
+/** What an insert asks for: the majority has it in its journal, so that it can no longer be rolled back. */
+export const DURABLE = { writeConcern: { w: 'majority', j: true } } as const
+
 export interface MongoCollection {
   readonly collectionName: string
   readonly db: MongoDatabase
@@ -16,17 +27,50 @@ export interface MongoDatabase {
 export interface MongoDriverClient {
   readonly options: { dbName: string, connectTimeoutMS: number, socketTimeoutMS: number, monitorCommands: boolean }
   db (name: string): MongoDatabase
-  on (event: typeof EVENTS[number], listener: (event: DriverEvent) => void): unknown
-  off (event: typeof EVENTS[number], listener: (event: DriverEvent) => void): unknown
+  on (event: 'commandStarted', listener: (event: CommandStarted) => void): unknown
+  on (event: ConnectionEventName, listener: (event: ConnectionEvent) => void): unknown
+  on (event: 'topologyDescriptionChanged', listener: (event: TopologyChange) => void): unknown
+  off (event: 'commandStarted', listener: (event: CommandStarted) => void): unknown
+  off (event: ConnectionEventName, listener: (event: ConnectionEvent) => void): unknown
+  off (event: 'topologyDescriptionChanged', listener: (event: TopologyChange) => void): unknown
   close (): Promise<void>
 }
 
-export const EVENTS = ['commandStarted', 'connectionPoolCleared', 'connectionClosed'] as const
+type ConnectionEventName =
+  'connectionCheckedOut' | 'connectionCheckedIn' | 'connectionClosed' | 'connectionPoolCleared'
 
-/** The driver's `CommandStartedEvent`, `ConnectionPoolClearedEvent` or `ConnectionClosedEvent`. */
-export interface DriverEvent {
-  command?: { comment?: unknown }
-  reason?: string
-  /** Set if a connection could not be made. */
+/** The driver's `CommandStartedEvent`: emitted just before the command is serialized and written. */
+export interface CommandStarted {
+  command: { comment?: unknown }
+  /** Of the connection: the IP address to which the server's name resolved, and the port. */
+  address: string
+  /** Unique among the connections to one server. */
+  connectionId?: unknown
+}
+
+/** The driver's events of the pool of connections to one server. */
+export interface ConnectionEvent {
+  /** The server, as the topology names it. */
+  address: string
+  connectionId?: unknown
+  /** Of `connectionClosed`, if the connection could not be made. */
   error?: unknown
+}
+
+/** The driver's `TopologyDescriptionChangedEvent`. */
+export interface TopologyChange {
+  newDescription: Topology
+}
+
+/** What the driver knows of the servers. */
+export interface Topology {
+  servers: ReadonlyMap<string, ServerDescription>
+}
+
+export interface ServerDescription {
+  address: string
+  type: string
+  error: Error | null
+  /** On the clock of `performance.now()`. */
+  lastUpdateTime: number
 }

@@ -1,3 +1,5 @@
+import type { ServerDescription, Topology } from './mongo-driver.js'
+
 /**
  * What the driver's errors tell, by their names and fields: an error of another copy of the driver is not an instance
  * of this copy's classes. https://github.com/mongodb/node-mongodb-native/blob/main/src/error.ts
@@ -10,15 +12,16 @@ export interface DriverError extends Error {
   /** Of a MongoWriteConcernError: the server's response. It executed the command. */
   result?: object
   /** Of a MongoServerSelectionError: no suitable server was found in time, so that nothing was sent. */
-  reason?: { servers?: ReadonlyMap<string, ServerDescription> }
+  reason?: { servers?: Topology['servers'] }
 }
 
-interface ServerDescription {
-  address: string
-  type: string
-  error: DriverError | null
-  /** On the clock of `performance.now()`. */
-  lastUpdateTime: number
+/** No server takes writes: as the driver's MongoServerSelectionError, before its timeout is over. */
+export class NoServerFound extends Error implements DriverError {
+  override name = 'MongoServerSelectionError'
+
+  constructor (readonly reason: Topology) {
+    super('no server takes writes')
+  }
 }
 
 /** The servers among which a MongoServerSelectionError found none; undefined for any other error. */
@@ -28,8 +31,15 @@ export function serversOf ({ reason }: DriverError): ServerDescription[] | undef
 
 /** Why MongoDB did not do it, in one line. It contains hosts, never credentials, and nothing of a plant. */
 export function faultOf (error: DriverError): string {
-  const faults = serversOf(error)?.map(({ address, type, error }) => `${address}: ${error === null ? type : wordingOf(error)}`)
-  return faults === undefined ? `MongoDB: ${wordingOf(error)}` : `MongoDB is not reachable: ${faults.join('; ') || wordingOf(error)}`
+  const servers = serversOf(error)
+  if (servers === undefined) return `MongoDB: ${wordingOf(error)}`
+  const faults = servers.map(server => `${server.address}: ${faultOfServer(server)}`)
+  return `MongoDB is not reachable: ${faults.join('; ') || wordingOf(error)}`
+}
+
+function faultOfServer ({ error, type }: ServerDescription): string {
+  if (error !== null) return wordingOf(error)
+  return type === 'Unknown' ? 'no response' : type
 }
 
 /** A code that a server sent. Its message is left out: it may contain the command, and so the plants. */
@@ -48,7 +58,17 @@ function wordingOf (error: DriverError): string {
 /** Whether MongoDB did not respond in time, to a command or a connection, rather than being known to be unreachable. */
 export function wasSilent (error: DriverError): boolean {
   const silent = ['MongoNetworkTimeoutError', 'MongoWaitQueueTimeoutError']
-  return silent.includes(error.name) || serversOf(error)?.some(({ error, type }) => (
-    error === null ? type === 'Unknown' : error.name === 'MongoNetworkTimeoutError'
-  )) === true
+  if (silent.includes(error.name)) return true
+  const servers = serversOf(error) ?? []
+  return servers.some(({ error, type }) => {
+    return error === null ? type === 'Unknown' : error.name === 'MongoNetworkTimeoutError'
+  })
+}
+
+/**
+ * Whether the driver could not make a message of a command: another attempt would fail likewise. The same names may
+ * stand for a response that cannot be read, so that this decides nothing once the command was sent.
+ */
+export function isUnsendable ({ name }: Error): boolean {
+  return name === 'RangeError' || name === 'MongoInvalidArgumentError' || /^BSON/.test(name)
 }

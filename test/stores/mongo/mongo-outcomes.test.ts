@@ -1,52 +1,17 @@
-import { cpSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  MongoClient, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError, type Collection,
-  type TopologyDescription
+  BSON, Double, Long, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError, type TopologyDescription
 } from 'mongodb'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { faultOf, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
-import { commandFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
-import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
+import { commandFailure, evidenceOf } from '../../../src/stores/mongo/mongo-outcomes.js'
 import type { NewPlant } from '../../../src/stores/plant-store.js'
 import {
-  answer, closeAfterStoring, closeBeforeStoring, hang, writeConcernError, writeErrors, type Cue
+  answer, closeAfterStoring, closeBeforeStoring, hang, miscount, writeConcernError, writeErrors, type Cue
 } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
+import { copiedDriver, ownDriver, writerOn } from './writers.js'
 
-const require = createRequire(import.meta.url)
 const FICUS: NewPlant = { id: 1n, name: 'Ficus', tag: 'a tag that no message may contain' }
-
-// The package's own copy of the driver, and another, as npm may install it for a host: other classes, same names.
-const copy = join(t.testdir(), 'node_modules', 'mongodb')
-cpSync(dirname(require.resolve('mongodb/package.json')), copy, { recursive: true })
-const drivers: [name: string, driver: typeof import('mongodb')][] =
-  [['the package\'s own driver', require('mongodb')], ['another copy of the driver', require(copy)]]
-t.not(drivers[0]?.[1].MongoClient, drivers[1]?.[1].MongoClient)
-
-async function writerOn (t: Test, mongo: ScriptedMongo, driver: typeof import('mongodb'), options = {}): Promise<MongoWriter> {
-  const client = new driver.MongoClient(mongo.url, { monitorCommands: true, retryWrites: false, ...options })
-  t.teardown(() => client.close())
-  await client.connect()
-  const writer = new MongoWriter(client.db('plant_store').collection('plants'))
-  t.teardown(() => writer.close())
-  return writer
-}
-
-/** A writer whose client is its own, and the clients that it has made. */
-function ownClientOn (t: Test, mongo: ScriptedMongo): { writer: MongoWriter, clients: readonly MongoClient[] } {
-  const clients: MongoClient[] = []
-  const connect = (): Collection => {
-    const client = new MongoClient(mongo.url, { monitorCommands: true, serverSelectionTimeoutMS: 300 })
-    clients.push(client)
-    return client.db('plant_store').collection('plants')
-  }
-  const writer = new MongoWriter(connect(), connect)
-  t.teardown(() => Promise.all([writer.close(), ...clients.map(client => client.close())]))
-  return { writer, clients }
-}
 
 const refused = (message: RegExp | string) => ({ name: 'PlantNotStored', permanent: true, message })
 const notStored = { name: 'PlantNotStored', permanent: false }
@@ -57,6 +22,12 @@ const duplicate = writeErrors({ at: [0], code: 11000, message })
 
 /** What MongoDB does with the insert of one plant, and the results. */
 const inserts: [name: string, insert: Cue, result: object][] = [
+  ['the response counts none', miscount(0), [unknown('MongoDB: the response to an insert of 1 counts 0 inserted, and 0 errors')]],
+  ['the response counts too many', miscount(2), [unknown(/counts 2 inserted/)]],
+  ['the response counts nothing', miscount(undefined), [unknown(/counts an unknown number inserted/)]],
+  ['the count is a text', miscount('1'), [unknown(/counts an unknown number inserted/)]],
+  ['the count is a double', miscount(new Double(1)), ['stored']],
+  ['the count is a long', miscount(Long.fromNumber(1)), ['stored']],
   ['another unique index refuses it', duplicate, [refused('MongoDB: another unique index of the collection refuses it')]],
   ['an error with NoWritesPerformed', answer({ code: 112, labels: ['NoWritesPerformed'] }), notStored],
   ['an error that the server says is worth another try', answer({ code: 9999, labels: ['RetryableError'], message }), unknown('MongoDB: error 9999')],
@@ -71,7 +42,8 @@ const inserts: [name: string, insert: Cue, result: object][] = [
 ]
 
 t.test('a plant has the outcome that the evidence allows, whichever copy of the driver the host has', async t => {
-  for (const [name, driver] of drivers) {
+  const drivers = { 'own driver': ownDriver, 'another copy': copiedDriver(t) }
+  for (const [name, driver] of Object.entries(drivers)) {
     const mongo = await ScriptedMongo.start(t)
     const writer = await writerOn(t, mongo, driver)
     let id = 0n
@@ -97,6 +69,44 @@ t.test('a plant has the outcome that the evidence allows, whichever copy of the 
   }
 })
 
+t.test('the count of inserted documents may be of any type of number', t => {
+  for (const n of [2, 2n, new Double(2), Long.fromNumber(2)]) {
+    t.equal(evidenceOf({ n, writeErrors: [{ index: 1, code: 121 }] }, 3).doubt, undefined)
+  }
+  for (const n of [1, 3, 2.5, NaN, '2', true, null, undefined, Long.MAX_VALUE]) {
+    t.match(evidenceOf({ n, writeErrors: [{ index: 1, code: 121 }] }, 3).doubt, unknown())
+  }
+  t.end()
+})
+
+t.test('a plant that is too large for a document is refused alone, with its size, and is not sent', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo)
+  const sent: bigint[] = []
+  mongo.on('insert', ({ request }, execute) => {
+    sent.push(...request.documents.map(({ _id }) => BigInt(_id)))
+    return execute()
+  }, { times: 10 })
+  const others: NewPlant[] = [{ ...FICUS, id: 1n }, { ...FICUS, id: 5n }]
+  const limit = 16_777_216
+  const [untagged, tagged] = [{ id: 0n, name: '' }, { id: 0n, name: '', tag: '' }].map(bytesOf) as [number, number]
+  const tooLarge: NewPlant[] = [
+    { id: 2n, name: 'x'.repeat(18_000_000) },
+    { id: 3n, name: 'ä'.repeat((limit - untagged + 1) / 2) },
+    { id: 4n, name: 'x'.repeat(limit - tagged), tag: 'x' }
+  ]
+  const plants = [others[0] as NewPlant, ...tooLarge, others[1] as NewPlant]
+  const refusals = tooLarge.map(plant => refused(`MongoDB: its document would have ${bytesOf(plant)} bytes, and MongoDB takes ${limit} at most`))
+  t.match(await writer.write(plants, performance.now() + 20_000), ['stored', ...refusals, 'stored'])
+  t.strictSame(sent, [1n, 5n])
+  t.match(await writer.write([plants[1] as NewPlant], performance.now() + 20_000), [refusals[0]], 'with nothing else to send')
+  const largest = { id: 6n, name: 'x'.repeat(limit - tagged), tag: '' }
+  t.match(await writer.write([largest], performance.now() + 20_000), ['stored'])
+})
+
+/** Of the plant's document. */
+const bytesOf = ({ id: _id, ...fields }: NewPlant) => BSON.calculateObjectSize({ _id, ...fields })
+
 const REFUSE = [2, 13, 18, 20, 26, 59, 73, 121, 166, 371, 8000, 9999, 10334, 13297, 14031]
 const LEAVE_OPEN = [
   1, 6, 7, 8, 24, 46, 50, 64, 79, 89, 91, 96, 100, 112, 125, 150, 189, 262, 290, 9001, 10107, 11600, 11601, 11602,
@@ -105,7 +115,7 @@ const LEAVE_OPEN = [
 
 t.test('an error code refuses plants for good, or leaves their outcome open: those of the command, or that of one document', async t => {
   const mongo = await ScriptedMongo.start(t)
-  const writer = await writerOn(t, mongo, require('mongodb'))
+  const writer = await writerOn(t, mongo)
   let id = 0n
   const write = () => writer.write([1, 2, 3].map(() => ({ ...FICUS, id: ++id })), performance.now() + 2_000)
   for (const code of [...REFUSE, ...LEAVE_OPEN]) {
@@ -121,70 +131,6 @@ t.test('an error code refuses plants for good, or leaves their outcome open: tho
   }
   mongo.on('insert', writeErrors({ at: [0, 1, 2], code: 121, message }))
   t.type(await write(), Array, 'each plant is refused for itself')
-})
-
-t.test('a thorough check does what a write needs, and changes nothing', async t => {
-  const mongo = await ScriptedMongo.start(t)
-  const writer = await writerOn(t, mongo, require('mongodb'))
-  const unauthorized = answer({ code: 13, codeName: 'Unauthorized', message })
-  const cues: [command: string, cue: Cue, message?: string][] = [
-    ['insert', unauthorized, 'MongoDB: error 13 (Unauthorized)'],
-    ['insert', answer({ code: 16, message: 'there is nothing to insert' })],
-    ['update', unauthorized, 'MongoDB: error 13 (Unauthorized)'],
-    ['update', () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 371, errmsg: message }] }), 'MongoDB: error 371'],
-    ['ping', unauthorized]
-  ]
-  for (const [command, cue, expected] of cues) {
-    mongo.on(command, cue)
-    t.equal(await writer.check(true).then(() => undefined, ({ message }) => message), expected, command)
-  }
-  await t.rejects(writer.check(false), { message: 'MongoDB: error 13 (Unauthorized)' }, 'otherwise it is a ping')
-  t.equal(mongo.plants().size, 0)
-})
-
-t.test('a server that a host\'s driver cannot reach is known to be unreachable', async t => {
-  for (const [, driver] of drivers) {
-    const mongo = await ScriptedMongo.start(t)
-    const writer = await writerOn(t, mongo, driver, { serverSelectionTimeoutMS: 500 })
-    await mongo.stop()
-    const isUnreachable = { message: /^MongoDB is not reachable: .*ECONNREFUSED/ }
-    // The driver notices it with the first command.
-    await t.rejects(writer.check(false))
-    await t.rejects(writer.check(false), isUnreachable)
-    t.match(await writer.write([FICUS], performance.now() + 60_000), { ...notStored, ...isUnreachable })
-  }
-})
-
-t.test('a client of the store\'s own that finds no server is replaced only if it never connected', async t => {
-  const mongo = await ScriptedMongo.start(t)
-  const { writer, clients } = ownClientOn(t, mongo)
-  await writer.check(false)
-  await mongo.stop()
-  // The driver notices it with the first command.
-  for (let turn = 0; turn < 3; turn++) await t.rejects(writer.check(false))
-  t.equal(clients.length, 1, 'its monitor still looks for the server')
-  const never = ownClientOn(t, mongo)
-  await t.rejects(never.writer.check(false))
-  t.equal(never.clients.length, 2)
-})
-
-t.test('a client whose first connection fails only after its command was given up is replaced, too', async t => {
-  const mongo = await ScriptedMongo.start(t)
-  await mongo.stop()
-  const { writer, clients } = ownClientOn(t, mongo)
-  t.match(await writer.write([FICUS], performance.now() + 100), { message: 'MongoDB: no response in time' })
-  await sleep(600)
-  await mongo.start()
-  await t.rejects(writer.check(false), 'the driver has closed this client')
-  await t.resolves(writer.check(false))
-  t.equal(clients.length, 2)
-})
-
-t.test('with a client that does not monitor commands, a broken connection leaves the outcome unknown', async t => {
-  const mongo = await ScriptedMongo.start(t)
-  const writer = await writerOn(t, mongo, require('mongodb'), { monitorCommands: false })
-  mongo.on('insert', closeBeforeStoring())
-  t.match(await writer.write([FICUS], performance.now() + 2_000), unknown())
 })
 
 type Server = Partial<{ address: string, type: string, error: Error | null }>

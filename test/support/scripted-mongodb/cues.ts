@@ -79,6 +79,12 @@ export function writeConcernError ({ code, message = 'scripted', majority }: Fai
   }
 }
 
+/** Stored, but the response counts another number of documents; `undefined` leaves the count out. */
+export const miscount = (n: unknown): Cue => async (_context, execute) => {
+  const usual = await execute()
+  return usual && { ...usual, n }
+}
+
 /** The primary steps down before it executes the command. */
 export const stepDown = (options: StepDownOptions = {}): Cue => context => {
   context.stepDown(options)

@@ -1,0 +1,184 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { MongoClient, type CommandStartedEvent } from 'mongodb'
+import t from 'tap'
+import type { MongoCollection } from '../../../src/stores/mongo/mongo-driver.js'
+import { mongoPlantStore } from '../../../src/stores/mongo/mongo-plant-store.js'
+import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
+import type { NewPlant, PlantStore } from '../../../src/stores/plant-store.js'
+import { answer, closeBeforeStoring, delay, hang, type Cue } from '../../support/scripted-mongodb/cues.js'
+import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
+import { VirtualClock } from '../../support/virtual-clock.js'
+import { copiedDriver, ownClientOn, ownDriver, writerOn } from './writers.js'
+
+const FICUS: NewPlant = { id: 1n, name: 'Ficus' }
+const soon = (ms = 60_000) => performance.now() + ms
+const unknown = (message: RegExp | string = /./) => ({ name: 'PlantOutcomeUnknown', message })
+const throws = (thrown: unknown): never => { throw thrown }
+const unreachable = { message: /^MongoDB is not reachable: .*ECONNREFUSED/ }
+
+t.test('a thorough check does what a write needs, and changes nothing', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo)
+  const unauthorized = answer({ code: 13, codeName: 'Unauthorized', message: 'a message that is not shown' })
+  const blocked: Cue = () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 371, errmsg: 'blocked' }] })
+  const mayInsert = (collection: string): Cue => () => {
+    const privilege = { actions: ['find', 'insert'], resource: { db: 'plant_store', collection } }
+    return { ok: 1, authInfo: { authenticatedUserPrivileges: [privilege] } }
+  }
+  const refused = 'MongoDB: error 13 (Unauthorized)'
+  const cases: { cues: Record<string, Cue>, result: string | undefined }[] = [
+    { cues: {}, result: undefined },
+    { cues: { insert: unauthorized }, result: refused },
+    { cues: { insert: answer({ code: 16, message: 'there is nothing to insert' }) }, result: undefined },
+    { cues: { update: unauthorized }, result: refused },
+    { cues: { update: unauthorized, connectionStatus: mayInsert('plants') }, result: undefined },
+    { cues: { update: unauthorized, connectionStatus: mayInsert('') }, result: undefined },
+    { cues: { update: unauthorized, connectionStatus: mayInsert('animals') }, result: refused },
+    { cues: { update: blocked }, result: 'MongoDB: error 371' },
+    { cues: { ping: unauthorized }, result: undefined }
+  ]
+  for (const { cues, result } of cases) {
+    for (const [command, cue] of Object.entries(cues)) mongo.on(command, cue)
+    const found = await writer.check(true).then(() => undefined, ({ message }) => message)
+    t.equal(found, result, Object.keys(cues).join(', '))
+  }
+  await t.rejects(writer.check(false), { message: refused }, 'otherwise it is a ping')
+  t.equal(mongo.plants().size, 0)
+})
+
+t.test('a server that a host\'s driver cannot reach is known to be unreachable', async t => {
+  for (const driver of [ownDriver, copiedDriver(t)]) {
+    const mongo = await ScriptedMongo.start(t)
+    const writer = await writerOn(t, mongo, driver, { serverSelectionTimeoutMS: 500 })
+    await mongo.stop()
+    // The driver notices it with the first command.
+    await t.rejects(writer.check(false))
+    await t.rejects(writer.check(false), unreachable)
+    t.match(await writer.write([FICUS], soon()), { name: 'PlantNotStored', permanent: false, ...unreachable })
+  }
+})
+
+t.test('a check that takes too long names each server and its error, though the driver would wait longer', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  await mongo.stop()
+  const clock = new VirtualClock()
+  const { writer, clients: [client] } = ownClientOn(t, mongo, { clock, serverSelectionTimeoutMS: 60_000 })
+  const check = writer.check(true)
+  check.catch(() => {})
+  for (let failed = false; !failed;) {
+    const [{ newDescription }] = await once(client as MongoClient, 'topologyDescriptionChanged')
+    failed = [...newDescription.servers.values()].some(({ error }) => error !== null)
+  }
+  await clock.pass(5_000)
+  await t.rejects(check, unreachable)
+})
+
+t.test('a client of the store\'s own that finds no server is replaced only if it never connected', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const { writer, clients } = ownClientOn(t, mongo)
+  await writer.check(false)
+  await mongo.stop()
+  // The driver notices it with the first command.
+  for (let turn = 0; turn < 3; turn++) await t.rejects(writer.check(false))
+  t.equal(clients.length, 1, 'its monitor still looks for the server')
+  const never = ownClientOn(t, mongo)
+  for (let turn = 0; turn < 2; turn++) await t.rejects(never.writer.check(false))
+  t.equal(never.clients.length, 3, 'so is the one that replaces it')
+})
+
+t.test('a client whose first connection fails only after its command was given up is replaced, too', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  await mongo.stop()
+  const { writer, clients } = ownClientOn(t, mongo)
+  t.match(await writer.write([FICUS], soon(100)), unreachable)
+  await sleep(600)
+  await mongo.start()
+  await t.rejects(writer.check(false), unreachable, 'the driver has closed this client')
+  await t.resolves(writer.check(false))
+  t.equal(clients.length, 2)
+})
+
+t.test('with a client that does not monitor commands, a broken connection leaves the outcome unknown', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo, ownDriver, { monitorCommands: false })
+  mongo.on('insert', closeBeforeStoring())
+  t.match(await writer.write([FICUS], soon(2_000)), unknown())
+})
+
+t.test('while another member of the replica set is lost, an insert that takes 2 s is sent once', async t => {
+  for (const monitorCommands of [true, false]) {
+    const mongo = await ScriptedMongo.start(t)
+    const secondary = await mongo.startSecondary(t)
+    // By name: connections have the address to which it resolves.
+    const url = mongo.url.replace('127.0.0.1', 'localhost')
+    const client = new MongoClient(url, { monitorCommands })
+    t.teardown(() => client.close())
+    const sent: CommandStartedEvent[] = []
+    client.on('commandStarted', event => { if (event.commandName === 'insert') sent.push(event) })
+    let cleared = 0
+    client.on('connectionPoolCleared', () => { cleared++ })
+    await client.connect()
+    const writer = new MongoWriter(client.db('plant_store').collection('plants'))
+    t.teardown(() => writer.close())
+    mongo.on('insert', delay(2_000))
+    const write = writer.write([FICUS], soon())
+    await sleep(200)
+    await secondary.stop()
+    t.strictSame(await write, ['stored'])
+    t.equal(cleared, 1, 'its pool of connections was cleared')
+    if (monitorCommands) t.equal(sent.length, 1)
+  }
+})
+
+t.test('twelve stores share the listeners of one client, which go with the last store', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = new MongoClient(mongo.url, { monitorCommands: true })
+  t.teardown(() => client.close())
+  const warnings: Error[] = []
+  const note = (warning: Error) => { warnings.push(warning) }
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
+  const stores = Array.from({ length: 12 }, () => mongoPlantStore({ client }))
+  const createOn = (store: PlantStore, index: number) => store.create({ ...FICUS, id: BigInt(index) }, soon())
+  const outcomes = await Promise.all(stores.map(createOn))
+  t.strictSame(outcomes, stores.map(() => 'stored'))
+  const events = ['commandStarted', 'connectionPoolCleared', 'connectionClosed', 'topologyDescriptionChanged'] as const
+  const listeners = () => events.map(event => client.listenerCount(event))
+  t.strictSame(listeners(), [1, 1, 1, 1])
+  const [last, ...others] = stores
+  for (const store of others) for (let twice = 0; twice < 2; twice++) await store.close?.()
+  t.strictSame(listeners(), [1, 1, 1, 1])
+  t.equal(await last?.create({ ...FICUS, id: 99n }, soon()), 'stored')
+  await last?.close?.()
+  t.strictSame(listeners(), [0, 0, 0, 0])
+  t.strictSame(warnings, [])
+})
+
+t.test('whatever a host\'s database does, a write ends, and its outcome is open', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = new MongoClient(mongo.url)
+  t.teardown(() => client.close())
+  const database = client.db('plant_store')
+  const commands: Record<string, () => unknown> = {
+    'throws at once': () => { throw new Error('broken') },
+    'throws nothing': () => throws(undefined),
+    'rejects with nothing': async () => throws(undefined),
+    'rejects with a string': async () => throws('broken'),
+    'never settles': () => new Promise(() => {}),
+    'resolves to nothing': async () => undefined,
+    'resolves to null': async () => null,
+    'resolves to a string': async () => 'ok',
+    'has errors that are none': async () => ({ ok: 1, n: 1, writeErrors: [null, { index: -1 }, { index: 7 }] }),
+    'has errors that are not a list': async () => ({ ok: 1, n: 0, writeErrors: 'none' })
+  }
+  for (const [name, command] of Object.entries(commands)) {
+    const db = { client, command } as unknown as MongoCollection['db']
+    const writer = new MongoWriter({ collectionName: 'plants', db, find: () => { throw new Error('not reached') } })
+    const results = await writer.write([FICUS, { ...FICUS, id: 2n }], soon(200))
+    for (const result of results instanceof Error ? [results] : results) t.match(result, unknown(), name)
+    await writer.close()
+  }
+  mongo.on('insert', hang())
+  t.equal(await mongoPlantStore({ db: database }).create(FICUS, soon(300)).catch(({ name }) => name), 'PlantOutcomeUnknown')
+})
