@@ -1,9 +1,8 @@
 import { createWriteStream } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { messageOf } from '../error-message.js'
-import { ConfigurationError, readStoreLocation, type StoreLocation } from '../config/configuration.js'
-import { databaseFile, describeStore } from '../config/configured-store.js'
+import { readStoreLocation, type StoreLocation } from '../config/configuration.js'
+import { databaseFile, describeStore, unusableUrl } from '../config/configured-store.js'
 import type { Command } from './command-line.js'
 import { runCopy, type Tally } from './copy.js'
 import { createFile } from './new-file.js'
@@ -26,14 +25,15 @@ export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Com
   })
 }
 
-async function openSource ({ MONGODB_URL, DATA_DIR }: StoreLocation): Promise<PlantSource> {
+async function openSource (location: StoreLocation): Promise<PlantSource> {
+  const { MONGODB_URL, DATA_DIR } = location
   // The driver takes a tenth of a second to load.
   if (MONGODB_URL === undefined) return (await import('./sources/sqlite-source.js')).sqliteSource(databaseFile(DATA_DIR))
   const { mongoSource } = await import('./sources/mongo-source.js')
   try {
     return mongoSource(MONGODB_URL)
   } catch (error) {
-    throw new ConfigurationError(`MONGODB_URL cannot be used: ${messageOf(error)}`)
+    throw unusableUrl(location, error)
   }
 }
 

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { b64token } from '../route/bearer-tokens.js'
 import { limits } from '../options.js'
 import { trustedProxies } from './trusted-proxies.js'
-import { ConfigurationError, readEnvironment } from './read-environment.js'
+import { checkEnds, ConfigurationError, nameOf, readEnvironment } from './read-environment.js'
 import { readTlsPair, type TlsPair } from './tls-pair.js'
 
 export { ConfigurationError }
@@ -48,6 +48,8 @@ const reservedHeaders = /^(?:allow|connection|content-.*|date|expect|host|keep-a
 export interface Configuration extends Omit<Static<typeof environment>, 'ACCESS_TOKENS'> {
   /** Undefined if none are set, which is allowed only outside production. */
   ACCESS_TOKENS: readonly string[] | undefined
+  /** How messages name the variable that MONGODB_URL comes from, which may name a file. */
+  urlVariable: string
   DOCS: boolean
   /** The contents of TLS_CERT_FILE and TLS_KEY_FILE. */
   tls: TlsPair | undefined
@@ -59,38 +61,60 @@ export function isSocketPath (host: string): boolean {
 
 /** Reads the configuration of the server from an environment; throws a ConfigurationError. */
 export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
+  checkEnds('NODE_ENV', env.NODE_ENV ?? '', env, 'production, or another word')
   const isProduction = env.NODE_ENV === 'production'
   const values = readEnvironment(env, environment)
   const { HOST, TRUST_PROXY, REQUEST_ID_HEADER, TLS_CERT_FILE, TLS_KEY_FILE } = values
-  // unix(7): `sun_path` has 108 bytes on Linux and 104 on macOS, with a NUL at its end. Node 20 would cut off the rest.
-  if (isSocketPath(HOST) && Buffer.byteLength(HOST) > 103) throw new ConfigurationError(`HOST is a path of ${Buffer.byteLength(HOST)} bytes: it must be ${environment.properties.HOST.description}`)
+  checkSocketPath(HOST)
   if (TRUST_PROXY !== undefined) trustedProxies(TRUST_PROXY)
   if (reservedHeaders.test(REQUEST_ID_HEADER ?? '')) {
     throw new ConfigurationError(`REQUEST_ID_HEADER is ${REQUEST_ID_HEADER}, which has another meaning in HTTP: it must be the name of a header such as x-request-id`)
   }
-  const ACCESS_TOKENS = values.ACCESS_TOKENS === undefined ? undefined : readTokens(values.ACCESS_TOKENS)
-  if (ACCESS_TOKENS === undefined && isProduction) {
+  if (values.ACCESS_TOKENS === undefined && isProduction) {
     throw new ConfigurationError('ACCESS_TOKENS is not set: with NODE_ENV=production set it, or ACCESS_TOKENS_FILE, to access tokens of 16 characters or more')
   }
-  return { ...values, ACCESS_TOKENS, DOCS: values.DOCS ?? !isProduction, tls: readTlsPair(TLS_CERT_FILE, TLS_KEY_FILE) }
+  return {
+    ...values,
+    ACCESS_TOKENS: readTokens(values.ACCESS_TOKENS, nameOf('ACCESS_TOKENS', env)),
+    urlVariable: nameOf('MONGODB_URL', env),
+    DOCS: values.DOCS ?? !isProduction,
+    tls: readTlsPair(TLS_CERT_FILE, TLS_KEY_FILE)
+  }
 }
 
 const StoreLocationSchema = Type.Pick(environment, ['DATA_DIR', 'MONGODB_URL'])
 
 /** Where plants are stored: in MongoDB if there is a URL, otherwise in SQLite. */
-export type StoreLocation = Static<typeof StoreLocationSchema>
+export interface StoreLocation extends Static<typeof StoreLocationSchema> {
+  /** How messages name the variable that MONGODB_URL comes from, which may name a file. */
+  urlVariable: string
+}
 
 /** Reads which store is configured, for commands that need nothing else; throws likewise. */
 export function readStoreLocation (env: NodeJS.ProcessEnv): StoreLocation {
-  return readEnvironment(env, StoreLocationSchema)
+  return { ...readEnvironment(env, StoreLocationSchema), urlVariable: nameOf('MONGODB_URL', env) }
 }
 
-function readTokens (text: string): string[] {
+function checkSocketPath (host: string): void {
+  // unix(7): `sun_path` has 108 bytes on Linux and 104 on macOS, with a NUL at its end. Node 20 would cut off the rest.
+  const bytes = Buffer.byteLength(host)
+  if (!isSocketPath(host) || bytes <= 103) return
+  throw new ConfigurationError(`HOST is a path of ${bytes} bytes: it must be ${environment.properties.HOST.description}`)
+}
+
+/** @param variable how messages name the variable */
+function readTokens (text: string | undefined, variable: string): string[] | undefined {
+  if (text === undefined) return undefined
   const tokens = text.split(/[\s,]+/).filter(token => token !== '')
-  if (tokens.length === 0) throw new ConfigurationError('ACCESS_TOKENS holds no token: it must hold access tokens, separated by commas or white space')
+  if (tokens.length === 0) throw new ConfigurationError(`${variable} holds no token: it must hold access tokens, separated by commas or white space`)
   for (const [index, token] of tokens.entries()) {
-    const fault = token.length < SHORTEST_TOKEN ? 'is too short' : b64token.test(token) ? undefined : 'has a character that no token may have'
-    if (fault !== undefined) throw new ConfigurationError(`ACCESS_TOKENS: token ${index + 1} of ${tokens.length} ${fault}: each must be ${SHORTEST_TOKEN} characters or more of letters, digits and -._~+/ (RFC 6750, b64token)`)
+    const fault = faultOfToken(token)
+    if (fault !== undefined) throw new ConfigurationError(`${variable}: token ${index + 1} of ${tokens.length} ${fault}: each must be ${SHORTEST_TOKEN} characters or more of letters, digits and -._~+/ (RFC 6750, b64token)`)
   }
   return tokens
+}
+
+function faultOfToken (token: string): string | undefined {
+  if (token.length < SHORTEST_TOKEN) return 'is too short'
+  return b64token.test(token) ? undefined : 'has a character that no token may have'
 }

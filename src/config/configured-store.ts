@@ -9,8 +9,9 @@ export function databaseFile (dataDir: string): string {
 
 /** Makes the configured store, without loading the other one; throws a ConfigurationError. */
 export async function createStore (
-  { MONGODB_URL, DATA_DIR, STORE_TIMEOUT }: StoreLocation & Pick<Configuration, 'STORE_TIMEOUT'>
+  location: StoreLocation & Pick<Configuration, 'STORE_TIMEOUT'>
 ): Promise<PlantStore> {
+  const { MONGODB_URL, DATA_DIR, STORE_TIMEOUT } = location
   if (MONGODB_URL === undefined) {
     const { sqlitePlantStore } = await import('../stores/sqlite/sqlite-plant-store.js')
     return sqlitePlantStore({ path: databaseFile(DATA_DIR) })
@@ -19,12 +20,17 @@ export async function createStore (
   try {
     return mongoPlantStore({ url: MONGODB_URL, storeTimeout: STORE_TIMEOUT })
   } catch (error) {
-    throw new ConfigurationError(`MONGODB_URL cannot be used: ${messageOf(error)}`)
+    throw unusableUrl(location, error)
   }
 }
 
+/** The error of a MONGODB_URL that the driver refuses. */
+export function unusableUrl ({ urlVariable }: StoreLocation, error: unknown): ConfigurationError {
+  return new ConfigurationError(`${urlVariable} cannot be used: ${messageOf(error)}`)
+}
+
 /** Describes where plants are stored, for people; without credentials. */
-export function describeStore ({ MONGODB_URL, DATA_DIR }: StoreLocation): string {
+export function describeStore ({ MONGODB_URL, DATA_DIR }: Omit<StoreLocation, 'urlVariable'>): string {
   if (MONGODB_URL === undefined) return `SQLite, ${databaseFile(DATA_DIR)}`
   return `MongoDB, ${MONGODB_URL.replace(/^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^/?]*).*$/, '$1')}`
 }

@@ -8,22 +8,57 @@ export class ConfigurationError extends Error {}
 
 /** May also come from the file that `<name>_FILE` names; no message contains them. */
 const SECRETS = ['ACCESS_TOKENS', 'MONGODB_URL']
+/** White space separates its tokens. */
+const LIST = 'ACCESS_TOKENS'
 
 /**
  * Reads variables; throws a ConfigurationError.
  * @param schema the allowed values of each; its `description` completes "it must be"
  */
 export function readEnvironment<Schema extends TObject> (env: NodeJS.ProcessEnv, schema: Schema): Static<Schema> {
-  const values: unknown = Object.fromEntries(Object.entries(schema.properties).map(([name, variable]) => {
+  const values: Record<string, unknown> = {}
+  for (const [name, variable] of Object.entries(schema.properties)) {
     const text = SECRETS.includes(name) ? readSecret(name, env) : env[name]
-    return [name, text === undefined ? variable.default : typed(text, variable)]
-  }))
+    if (text !== undefined) checkEnds(name, text, env, allowed(variable))
+    values[name] = text === undefined ? variable.default : typed(text, variable)
+  }
   if (Value.Check(schema, values)) return values
+
   const { path = '', value, schema: variable = schema } = Value.Errors(schema, values).First() ?? {}
   const name = path.slice(1)
-  const fault = value === '' ? 'is empty' : SECRETS.includes(name) ? 'cannot be used' : `is ${JSON.stringify(env[name])}`
-  const defaultValue = variable.default === undefined ? '' : `; unset, it is ${variable.default}`
-  throw new ConfigurationError(`${name} ${fault}: it must be ${variable.description}${defaultValue}`)
+  let fault = `is ${JSON.stringify(env[name])}`
+  if (value === '') fault = 'is empty'
+  else if (SECRETS.includes(name)) fault = 'cannot be used'
+  throw new ConfigurationError(`${nameOf(name, env)} ${fault}: it must be ${allowed(variable)}`)
+}
+
+function allowed ({ description, default: defaultValue }: TSchema): string {
+  return defaultValue === undefined ? `${description}` : `${description}; unset, it is ${defaultValue}`
+}
+
+/**
+ * Refuses what a shell would have removed or replaced: in an environment file it can be a part of the value.
+ * @param meaning completes "it must be"
+ */
+export function checkEnds (name: string, text: string, env: NodeJS.ProcessEnv, meaning: string): void {
+  const fault = faultOfEnds(name, text)
+  if (fault === undefined) return
+  const value = SECRETS.includes(name) ? '' : ` is ${JSON.stringify(text)}, which`
+  throw new ConfigurationError(`${nameOf(name, env)}${value} ${fault}: it must be ${meaning}`)
+}
+
+function faultOfEnds (name: string, text: string): string | undefined {
+  if (/^["']|["']$/.test(text)) return 'has a quotation mark at an end'
+  if (name !== LIST && /^[\s\p{Cc}\p{Cf}]|[\s\p{Cc}\p{Cf}]$/u.test(text)) return 'has white space or a control character at an end'
+  if (name === 'DATA_DIR' && /^[~$]/.test(text)) return `begins with ${text[0]}, which only a shell replaces`
+  return undefined
+}
+
+/** How messages name a variable: a secret that comes from a file, by that file. */
+export function nameOf (name: string, env: NodeJS.ProcessEnv): string {
+  const fileVariable = `${name}_FILE`
+  const file = env[fileVariable]
+  return SECRETS.includes(name) && file !== undefined ? `${fileVariable} (${JSON.stringify(file)})` : name
 }
 
 /** Accepts only the decimal digits and words of the table: no `0x10`, `1e3`, ` 80`, `yes`. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { messageOf } from '../../src/error-message.js'
-import { readConfiguration } from '../../src/config/configuration.js'
+import { readConfiguration, readStoreLocation } from '../../src/config/configuration.js'
 import { createStore } from '../../src/config/configured-store.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
 import { create, launch, program, run, testFolder, token } from '../support/process/program.js'
@@ -22,57 +22,65 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
   writeFileSync(damaged, one.pem + other.pem.slice(0, 300))
   const empty = join(folder, 'empty')
   writeFileSync(empty, '')
+  const secret = join(folder, 'secret')
+  writeFileSync(secret, SECRET)
+  const badUrl = join(folder, 'bad-url')
+  writeFileSync(badUrl, `mongodb://user:${SECRET}@host:99999999/`)
   const loop = join(folder, 'loop')
   symlinkSync(loop, loop)
-  const wrong: [RegExp, NodeJS.ProcessEnv][] = [
-    [/^PORT is "80x": it must be an integer from 0 to 65535: the port to listen on.*; unset, it is 3000$/, { PORT: '80x' }],
-    [/^HOST is empty: it must be /, { HOST: '' }],
-    [/^ACCESS_TOKENS: token 1 of 1 is too short: each must be 16 characters or more/, { ACCESS_TOKENS: SECRET }],
-    [/^ACCESS_TOKENS: token 2 of 2 .*16 characters or more/, { ACCESS_TOKENS: `${token},${SECRET}` }],
-    [/^ACCESS_TOKENS_FILE and ACCESS_TOKENS are both set: set one of them$/, { ACCESS_TOKENS: SECRET, ACCESS_TOKENS_FILE: text }],
-    [/^MONGODB_URL_FILE and MONGODB_URL are both set: set one of them$/, { MONGODB_URL: `mongodb://user:${SECRET}@host/`, MONGODB_URL_FILE: text }],
-    [/^MONGODB_URL cannot be used: it must be a MongoDB connection string/, { MONGODB_URL_FILE: text }],
-    [/^ACCESS_TOKENS_FILE is .*cannot be read \(ENOENT\): it must be a readable file$/, { ACCESS_TOKENS_FILE: join(folder, 'none') }],
-    [/^MONGODB_URL cannot be used: it must be a MongoDB connection string/, { MONGODB_URL: `http://user:${SECRET}@host/` }],
-    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}@host:99999999/` }],
-    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}` }],
-    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}%40host/` }],
-    [/^MONGODB_URL cannot be used: /, { MONGODB_URL: `mongodb://user:${SECRET}@localhost/?retryWrites=perhaps` }],
-    [/^.*text.*$/, { DATA_DIR: join(text, 'data') }],
-    [/^DATA_DIR is empty/, { DATA_DIR: '' }],
-    [/^SQLite: .* cannot be written \(ENAMETOOLONG/, { DATA_DIR: join(folder, 'x'.repeat(256)) }],
-    [/^SQLite: .* cannot be written \(ELOOP/, { DATA_DIR: join(loop, 'data') }],
-    [/^ACCESS_LOG is "yes": it must be true or false/, { ACCESS_LOG: 'yes' }],
-    [/^LOG_LEVEL is "loud": it must be one of fatal, error, /, { LOG_LEVEL: 'loud' }],
-    [/^BODY_LIMIT is "0": it must be an integer from 1 to 16000000: bytes/, { BODY_LIMIT: '0' }],
-    [/^STORE_TIMEOUT is "1e3"/, { STORE_TIMEOUT: '1e3' }],
-    [/^QUEUE_LIMIT is "-1"/, { QUEUE_LIMIT: '-1' }],
-    [/^QUEUE_BYTES is "64MB": it must be an integer from 1 to \d+: bytes/, { QUEUE_BYTES: '64MB' }],
-    [/^TRUST_PROXY holds "10.0.0.0\/33": it must be addresses or CIDR ranges of proxies/, { TRUST_PROXY: '127.0.0.1, 10.0.0.0/33' }],
-    [/^TRUST_PROXY holds "proxy.example": /, { TRUST_PROXY: 'proxy.example' }],
-    [/^TRUST_PROXY holds "1": /, { TRUST_PROXY: '1' }],
-    [/^KEEP_ALIVE_TIMEOUT is "72s": it must be an integer from 1 to 3600000: milliseconds /, { KEEP_ALIVE_TIMEOUT: '72s' }],
-    [/^REQUEST_ID_HEADER is "x id": it must be the name of a header/, { REQUEST_ID_HEADER: 'x id' }],
-    [/^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/, { REQUEST_ID_HEADER: 'Authorization' }],
-    [/^METRICS_PORT is "70000": it must be an integer from 0 to 65535: the port /, { METRICS_PORT: '70000' }],
-    [/^DOCS is "on": it must be true or false: /, { DOCS: 'on' }],
-    [/^TLS_CERT_FILE and TLS_KEY_FILE must both be set, or neither$/, { TLS_CERT_FILE: one.cert }],
-    [/^TLS_CERT_FILE and TLS_KEY_FILE must both be set, or neither$/, { TLS_KEY_FILE: one.key }],
-    [/^TLS_CERT_FILE is ".*", which cannot be read \(ENOENT\)/, { TLS_CERT_FILE: join(folder, 'none'), TLS_KEY_FILE: one.key }],
-    [/^TLS_CERT_FILE cannot be used for TLS \(ERR_OSSL_\w+\): it must be PEM, /, { TLS_CERT_FILE: text, TLS_KEY_FILE: one.key }],
-    [/^TLS_KEY_FILE cannot be used for TLS \(ERR_OSSL_\w+\): it must be the private key of TLS_CERT_FILE, PEM, without a passphrase$/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: text }],
-    [/^TLS_CERT_FILE .*\(ERR_OSSL_\w+\): it must be PEM, the certificate first, then its complete chain$/, { TLS_CERT_FILE: damaged, TLS_KEY_FILE: one.key }],
-    [/^TLS_CERT_FILE cannot be used for TLS /, { TLS_CERT_FILE: empty, TLS_KEY_FILE: one.key }],
-    [/^TLS_KEY_FILE cannot be used for TLS /, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: empty }],
-    [/^TLS_KEY_FILE cannot be used for TLS \(ERR_OSSL_X509_KEY_VALUES_MISMATCH\)/, { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: other.key }],
-    [/^ACCESS_TOKENS is not set: with NODE_ENV=production/, { NODE_ENV: 'production' }]
+  const wrong: { env: NodeJS.ProcessEnv, says: RegExp }[] = [
+    { env: { PORT: '80x' }, says: /^PORT is "80x": it must be an integer from 0 to 65535: the port to listen on.*; unset, it is 3000$/ },
+    { env: { HOST: '' }, says: /^HOST is empty: it must be / },
+    { env: { ACCESS_TOKENS: SECRET }, says: /^ACCESS_TOKENS: token 1 of 1 is too short: each must be 16 characters or more/ },
+    { env: { ACCESS_TOKENS: `${token},${SECRET}` }, says: /^ACCESS_TOKENS: token 2 of 2 .*16 characters or more/ },
+    { env: { ACCESS_TOKENS_FILE: secret }, says: /^ACCESS_TOKENS_FILE \(".*secret"\): token 1 of 1 is too short: / },
+    { env: { ACCESS_TOKENS_FILE: empty }, says: /^ACCESS_TOKENS_FILE \(".*empty"\) is empty: / },
+    { env: { ACCESS_TOKENS: ',' }, says: /^ACCESS_TOKENS holds no token: / },
+    { env: { MONGODB_URL_FILE: badUrl }, says: /^MONGODB_URL_FILE \(".*bad-url"\) cannot be used: / },
+    { env: { ACCESS_TOKENS: SECRET, ACCESS_TOKENS_FILE: text }, says: /^ACCESS_TOKENS_FILE and ACCESS_TOKENS are both set: set one of them$/ },
+    { env: { MONGODB_URL: `mongodb://user:${SECRET}@host/`, MONGODB_URL_FILE: text }, says: /^MONGODB_URL_FILE and MONGODB_URL are both set: set one of them$/ },
+    { env: { MONGODB_URL_FILE: text }, says: /^MONGODB_URL_FILE \(".*text"\) cannot be used: it must be a MongoDB connection string/ },
+    { env: { ACCESS_TOKENS_FILE: join(folder, 'none') }, says: /^ACCESS_TOKENS_FILE is .*cannot be read \(ENOENT\): it must be a readable file$/ },
+    { env: { MONGODB_URL: `http://user:${SECRET}@host/` }, says: /^MONGODB_URL cannot be used: it must be a MongoDB connection string/ },
+    { env: { MONGODB_URL: `mongodb://user:${SECRET}@host:99999999/` }, says: /^MONGODB_URL cannot be used: / },
+    { env: { MONGODB_URL: `mongodb://user:${SECRET}` }, says: /^MONGODB_URL cannot be used: / },
+    { env: { MONGODB_URL: `mongodb://user:${SECRET}%40host/` }, says: /^MONGODB_URL cannot be used: / },
+    { env: { MONGODB_URL: `mongodb://user:${SECRET}@localhost/?retryWrites=perhaps` }, says: /^MONGODB_URL cannot be used: / },
+    { env: { DATA_DIR: join(text, 'data') }, says: /^.*text.*$/ },
+    { env: { DATA_DIR: '' }, says: /^DATA_DIR is empty/ },
+    { env: { DATA_DIR: join(folder, 'x'.repeat(256)) }, says: /^SQLite: .* cannot be written \(ENAMETOOLONG/ },
+    { env: { DATA_DIR: join(loop, 'data') }, says: /^SQLite: .* cannot be written \(ELOOP/ },
+    { env: { ACCESS_LOG: 'yes' }, says: /^ACCESS_LOG is "yes": it must be true or false/ },
+    { env: { LOG_LEVEL: 'loud' }, says: /^LOG_LEVEL is "loud": it must be one of fatal, error, / },
+    { env: { BODY_LIMIT: '0' }, says: /^BODY_LIMIT is "0": it must be an integer from 1 to 16000000: bytes/ },
+    { env: { STORE_TIMEOUT: '1e3' }, says: /^STORE_TIMEOUT is "1e3"/ },
+    { env: { QUEUE_LIMIT: '-1' }, says: /^QUEUE_LIMIT is "-1"/ },
+    { env: { QUEUE_BYTES: '64MB' }, says: /^QUEUE_BYTES is "64MB": it must be an integer from 1 to \d+: bytes/ },
+    { env: { TRUST_PROXY: '127.0.0.1, 10.0.0.0/33' }, says: /^TRUST_PROXY holds "10.0.0.0\/33": it must be addresses or CIDR ranges of proxies/ },
+    { env: { TRUST_PROXY: 'proxy.example' }, says: /^TRUST_PROXY holds "proxy.example": / },
+    { env: { TRUST_PROXY: '1' }, says: /^TRUST_PROXY holds "1": / },
+    { env: { KEEP_ALIVE_TIMEOUT: '72s' }, says: /^KEEP_ALIVE_TIMEOUT is "72s": it must be an integer from 1 to 3600000: milliseconds / },
+    { env: { REQUEST_ID_HEADER: 'x id' }, says: /^REQUEST_ID_HEADER is "x id": it must be the name of a header/ },
+    { env: { REQUEST_ID_HEADER: 'Authorization' }, says: /^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/ },
+    { env: { METRICS_PORT: '70000' }, says: /^METRICS_PORT is "70000": it must be an integer from 0 to 65535: the port / },
+    { env: { DOCS: 'on' }, says: /^DOCS is "on": it must be true or false: / },
+    { env: { TLS_CERT_FILE: one.cert }, says: /^TLS_CERT_FILE and TLS_KEY_FILE must both be set, or neither$/ },
+    { env: { TLS_KEY_FILE: one.key }, says: /^TLS_CERT_FILE and TLS_KEY_FILE must both be set, or neither$/ },
+    { env: { TLS_CERT_FILE: join(folder, 'none'), TLS_KEY_FILE: one.key }, says: /^TLS_CERT_FILE is ".*", which cannot be read \(ENOENT\)/ },
+    { env: { TLS_CERT_FILE: text, TLS_KEY_FILE: one.key }, says: /^TLS_CERT_FILE cannot be used for TLS \(ERR_OSSL_\w+\): it must be PEM, / },
+    { env: { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: text }, says: /^TLS_KEY_FILE cannot be used for TLS \(ERR_OSSL_\w+\): it must be the private key of TLS_CERT_FILE, PEM, without a passphrase$/ },
+    { env: { TLS_CERT_FILE: damaged, TLS_KEY_FILE: one.key }, says: /^TLS_CERT_FILE .*\(ERR_OSSL_\w+\): it must be PEM, the certificate first, then its complete chain$/ },
+    { env: { TLS_CERT_FILE: empty, TLS_KEY_FILE: one.key }, says: /^TLS_CERT_FILE cannot be used for TLS / },
+    { env: { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: empty }, says: /^TLS_KEY_FILE cannot be used for TLS / },
+    { env: { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: other.key }, says: /^TLS_KEY_FILE cannot be used for TLS \(ERR_OSSL_X509_KEY_VALUES_MISMATCH\)/ },
+    { env: { NODE_ENV: 'production' }, says: /^ACCESS_TOKENS is not set: with NODE_ENV=production/ }
   ]
-  for (const [line, values] of wrong) {
+  for (const { env: values, says } of wrong) {
     const tokens = 'ACCESS_TOKENS_FILE' in values || 'NODE_ENV' in values ? {} : { ACCESS_TOKENS: token }
     const env = { PORT: '0', DATA_DIR: folder, ...tokens, ...values }
     const names = Object.keys(values).join(', ')
     const message = await refusal(env)
-    t.match(message, line, names)
+    t.match(message, says, names)
     t.notMatch(message, '\n', 'one line')
     t.notMatch(message, SECRET, 'no secret')
     if (!startedWith.test(message)) continue
@@ -81,8 +89,8 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
   }
 })
 
-/** Faults with which the program is also started: one of a variable, one of several, one of the store. */
-const startedWith = /^(?:PORT is "80x"|ACCESS_TOKENS is not set|SQLite: .*ELOOP)/
+/** The fault with which the program is also started; the test of a pipe starts it with one of the store. */
+const startedWith = /^PORT is "80x"/
 
 /** The message with which startup would fail, because of the configuration or when the store is opened. */
 async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
@@ -99,6 +107,77 @@ async function refusal (env: NodeJS.ProcessEnv): Promise<string> {
 }
 
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+
+/** The message with which each reader of DATA_DIR refuses a value: the service, and a command. */
+function refusalsOf (DATA_DIR: string): string[] {
+  return [readConfiguration, readStoreLocation].map(read => refusalBy(() => read({ DATA_DIR })))
+}
+
+function refusalBy (read: () => unknown): string {
+  try {
+    read()
+    return 'accepted'
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+t.test('a DATA_DIR in quotes, or with white space or a control character at an end, is refused', t => {
+  const quoted = ['"/srv/data"', "'/srv/data'", '"/srv/data" # mine', '/srv/data"', '""']
+  const spaced = ['/srv/data\r', '/srv/data\n', ' /srv/data', '/srv/data ', '/srv/data\u00a0', '\ufeff/srv/data', '/srv/data\u007f']
+  for (const text of [...quoted, ...spaced]) {
+    for (const message of refusalsOf(text)) {
+      t.match(message, /^DATA_DIR is ".*", which has .+ at an end: it must be the folder of .*; unset, it is \.\/data$/)
+    }
+  }
+  t.end()
+})
+
+t.test('a DATA_DIR that begins with ~ or $ is refused, and one that has them elsewhere is not', t => {
+  for (const text of ['~', '~/data', '~user/data', '$HOME/data', '$' + '{HOME}/data']) {
+    for (const message of refusalsOf(text)) {
+      t.match(message, /^DATA_DIR is ".*", which begins with [~$], which only a shell replaces: it must be the folder of /)
+    }
+  }
+  for (const DATA_DIR of ['./~', '/srv/$data', '/srv/my "plants" of today', 'données']) {
+    t.equal(readStoreLocation({ DATA_DIR }).DATA_DIR, DATA_DIR)
+  }
+  t.end()
+})
+
+t.test('a NODE_ENV in quotes, or with white space at an end, is refused: it would silently not be production', t => {
+  for (const NODE_ENV of ['"production"', "'production'", 'production\r', ' production', 'production\n', '"development"']) {
+    const message = refusalBy(() => readConfiguration({ NODE_ENV, ACCESS_TOKENS: token }))
+    t.match(message, /^NODE_ENV is ".*", which has .+ at an end: it must be production, or another word$/)
+  }
+  for (const NODE_ENV of ['', 'test', 'production']) {
+    t.equal(readConfiguration({ NODE_ENV, ACCESS_TOKENS: token }).DOCS, NODE_ENV !== 'production')
+  }
+  t.end()
+})
+
+t.test('every other variable in quotes or with a carriage return is refused, too; white space around tokens is not', t => {
+  const variables = {
+    HOST: 'localhost',
+    PORT: '3000',
+    LOG_LEVEL: 'info',
+    DOCS: 'true',
+    REQUEST_ID_HEADER: 'x-request-id',
+    TLS_CERT_FILE: '/tls.crt',
+    MONGODB_URL: `mongodb://user:${SECRET}@host/`
+  }
+  for (const [name, value] of Object.entries(variables)) {
+    for (const odd of [`"${value}"`, `'${value}'`, `${value}\r`]) {
+      const message = refusalBy(() => readConfiguration({ [name]: odd }))
+      t.match(message, new RegExp(`^${name} .*has .+ at an end: it must be `))
+      t.notMatch(message, SECRET)
+    }
+  }
+  const quoted = refusalBy(() => readConfiguration({ ACCESS_TOKENS: `"${token}"` }))
+  t.match(quoted, /^ACCESS_TOKENS has a quotation mark at an end: /)
+  t.strictSame(readConfiguration({ ACCESS_TOKENS: ` ${token}\r` }).ACCESS_TOKENS, [token])
+  t.end()
+})
 
 t.test('HOST sets the address, LOG_LEVEL the lines of the log, BODY_LIMIT the bytes of a body, and QUEUE_LIMIT the pending create requests', async t => {
   const limits = { LOG_LEVEL: 'warn', BODY_LIMIT: '100', QUEUE_LIMIT: '1' }
