@@ -72,7 +72,8 @@ export const createPlantSchema = () => Value.Clone({
   response: {
     200: PlantSchema,
     ...errorResponses(
-      'requestMalformed', 'bodyMissing', 'bodyNotJson', 'plantInvalid', 'idTaken', 'credentialsMissing', 'tokenUnknown',
+      // The likeliest first: the API page shows the first example of each status.
+      'plantInvalid', 'idTaken', 'bodyNotJson', 'bodyMissing', 'requestMalformed', 'credentialsMissing', 'tokenUnknown',
       'bodyTooLarge', 'mediaTypeUnsupported', 'internal', 'notStored', 'outcomeUnknown'
     )
   }
