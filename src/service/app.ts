@@ -89,7 +89,7 @@ export async function createApp (
   // A file of the API page that does not exist.
   app.setNotFoundHandler(() => { throw new ApiError('pathUnknown') })
   app.addHook('preClose', async () => {
-    health.closing = true
+    health.close()
     await drain(app.server, [app.server, ...listeners])
     report()
   })

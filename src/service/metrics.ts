@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { channels, type QueueMessage } from '../diagnostics.js'
 import type { Configuration } from '../config/configuration.js'
+import type { Health } from './health.js'
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 256]
@@ -21,12 +22,13 @@ export class ServiceMetrics {
     buckets: SECONDS
   })
 
-  constructor (configuration: Partial<Configuration> = {}) {
+  constructor (configuration: Pick<Configuration, 'tls'>, health: Pick<Health, 'isReady'>) {
     collectDefaultMetrics({ register: this.registry })
     // Gauges that are named like counters, which promtool finds fault with.
     for (const what of ['resources', 'handles', 'requests']) this.registry.removeSingleMetric(`nodejs_active_${what}_total`)
     for (const [method, route, status] of FAULTS) this.#requests.zero({ method, route, status_code: status })
 
+    this.#gauge('plant_store_ready', 'Whether the service can take plants: 1 or 0, as /health/ready', () => Number(health.isReady))
     const queues: QueueMessage[] = []
     channels.queue.subscribe(queue => { queues.push(queue) })
     this.#gauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them',

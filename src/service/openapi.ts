@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { version } from '../config/version.js'
 import { errorResponses, ErrorSchema, NewPlantSchema, PlantSchema } from '../route/schemas.js'
+import { apiPage } from './api-page.js'
 import { HealthSchema } from './health.js'
 
 const schemas = { NewPlant: NewPlantSchema, Plant: PlantSchema, Error: ErrorSchema, Health: HealthSchema }
@@ -46,18 +47,5 @@ export async function describeApi (app: FastifyInstance, docs: boolean): Promise
     transformObject: input => complete('openapiObject' in input ? input.openapiObject as Document : {})
   })
   app.get('/openapi.json', () => app.swagger())
-  if (!docs) return
-  await app.register(async page => {
-    await page.register(import('@fastify/swagger-ui'), {
-      routePrefix: '/docs',
-      // The links of the page are relative: a proxy may serve it under a prefix.
-      indexPrefix: '.',
-      // It takes the server as relative to `/docs/json`.
-      transformSpecification: document => ({ ...document, servers: [{ url: '..' }] }),
-      // The default upgrades requests to HTTPS, which leaves a page over plain HTTP blank, except on localhost.
-      staticCSP: "default-src 'self'; base-uri 'self'; frame-ancestors 'self'; img-src 'self' data:; object-src 'none'",
-      uiConfig: { layout: 'BaseLayout', tryItOutEnabled: true, validatorUrl: null, syntaxHighlight: false },
-      theme: { title: 'plant-store' }
-    })
-  })
+  if (docs) await app.register(apiPage)
 }

@@ -6,11 +6,13 @@ import type { Logger } from 'pino'
 import { messageOf } from '../error-message.js'
 import { BearerTokens } from '../route/bearer-tokens.js'
 import { StoreUnusable } from '../stores/plant-store.js'
-import { ConfigurationError, isSocketPath, readConfiguration } from '../config/configuration.js'
+import { ConfigurationError, isSocketPath, readConfiguration, type Configuration } from '../config/configuration.js'
 import { createStore, describeStore } from '../config/configured-store.js'
 import { version } from '../config/version.js'
+import type { Health } from './health.js'
 import { listenOn, removeStaleSocket } from './http/listen.js'
 import { createLogger } from './logging/logger.js'
+import type { ServiceMetrics } from './metrics.js'
 
 /**
  * Runs the service until a signal ends it; throws a ConfigurationError or StoreUnusable if it cannot start.
@@ -20,9 +22,9 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   const configuration = readConfiguration(process.env)
   const { HOST, PORT, METRICS_PORT, ACCESS_TOKENS, STORE_TIMEOUT, DOCS } = configuration
   const log = await createLogger(configuration, process.stdout)
-  const generatedToken = randomBytes(24).toString('base64url')
+  // `npm run dev` keeps one token over restarts.
+  const generatedToken = process.env.PLANT_STORE_DEV_TOKEN ?? randomBytes(24).toString('base64url')
   const tokens = new BearerTokens(ACCESS_TOKENS ?? [generatedToken])
-  const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics.js')).ServiceMetrics(configuration)
 
   // Before anything is started, so that a signal during startup is a clean stop.
   let shutdown = async (): Promise<void> => {}
@@ -56,6 +58,7 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
     store.open?.().catch(error => { throw new StoreUnusable(messageOf(error)) })
   ])
   const health = new Health(store)
+  const metrics = METRICS_PORT === undefined ? undefined : await startMetrics(configuration, health)
   const listeners: NetServer[] = []
   const app = await createApp({ configuration, store, health, log, metrics, tokens, listeners })
   server = app.server
@@ -82,6 +85,13 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   log.info({ address, store: location }, `ready at ${address}`)
   const fault = await health.fault()
   if (fault !== undefined && !health.closing) log.warn(`not ready: ${fault}`)
+}
+
+/** prom-client is loaded only if there are metrics. */
+async function startMetrics (configuration: Configuration, health: Health): Promise<ServiceMetrics> {
+  const { ServiceMetrics } = await import('./metrics.js')
+  health.watchStore()
+  return new ServiceMetrics(configuration, health)
 }
 
 /**
@@ -111,8 +121,14 @@ function refuseAddress (error: unknown): never {
 
 /** @param token the token generated for this run; those that the operator configured are never shown */
 function banner (address: string, store: string, token: string | undefined, docs: boolean): string {
-  const [option, url] = address.startsWith('unix:') ? [`--unix-socket '${address.slice('unix:'.length)}' `, 'http://localhost'] : ['', address]
+  let url = address
+  let option = ''
+  if (address.startsWith('unix:')) {
+    url = 'http://localhost'
+    option = `--unix-socket '${address.slice('unix:'.length)}' `
+  }
   const tokenLine = token === undefined ? '' : `\n  token       ${token} (made for this run; set ACCESS_TOKENS to choose your own)`
+  // With -w, the prompt of the shell begins a line of its own.
   return `
 plant-store ${version}
   listens at  ${address}
@@ -121,7 +137,7 @@ plant-store ${version}
 
 Create a plant:
 
-  curl -sS ${option}${url}/plants -H 'Authorization: Bearer ${token ?? '<ACCESS_TOKEN>'}' -H 'Content-Type: application/json' -d '{"id":1,"name":"Monstera deliciosa","tag":"aroid"}'
+  curl -sS -w '\\n' ${option}${url}/plants -H 'Authorization: Bearer ${token ?? '<ACCESS_TOKEN>'}' -H 'Content-Type: application/json' -d '{"id":1,"name":"Monstera deliciosa","tag":"aroid"}'
 
 `
 }

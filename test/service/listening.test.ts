@@ -20,7 +20,7 @@ t.test('a path in HOST is a socket for owner and group, which the first screen, 
   t.equal(statSync(HOST).mode & 0o777, 0o660)
   const line = /^ +(curl .*)$/m.exec(service.stdout)?.[1] ?? ''
   const { stdout } = await promisify(execFile)('sh', ['-c', line.replace('<ACCESS_TOKEN>', token)])
-  t.equal(stdout, '{"name":"Monstera deliciosa","tag":"aroid"}')
+  t.equal(stdout, '{"name":"Monstera deliciosa","tag":"aroid"}\n')
   t.match(await service.logged('request'), { url: '/plants', statusCode: 200, remoteAddress: 'unix' })
   t.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^plant_store_creates_total\{outcome="stored"\} 1$/m)
 })

@@ -59,6 +59,11 @@ t.test('/openapi.json describes everything a client needs, and is served without
   t.match(document.components.schemas.Health, { required: ['status'], properties: { status: { enum: ['ok'] } } })
   t.match(document.paths['/plants'].post.responses[503].headers['Retry-After'].schema, { type: 'integer' })
   t.strictSame(Object.keys(document.paths['/health/ready'].get.responses[503].headers), ['Retry-After', 'X-Request-Id'])
+  for (const [path, description] of [['/health/live', 'Healthy'], ['/health/ready', 'Ready']] as const) {
+    const { responses } = document.paths[path].get
+    t.equal(responses[200].description, description)
+    t.strictSame(responses[200].content['application/json'].schema, { $ref: '#/components/schemas/Health' })
+  }
 })
 
 t.test('the API page is off in production by default, and with DOCS=false', async t => {
@@ -70,7 +75,15 @@ t.test('the API page is off in production by default, and with DOCS=false', asyn
   }
 })
 
-t.test('behind a proxy that strips a prefix, the API page, its files, its document and the path that it names are found', async t => {
+t.test('GET / leads to the API page where there is one, and is 404 elsewhere', async t => {
+  const withPage = await buildService(t, forgetfulStore(), { DOCS: true })
+  t.match(await withPage.app.inject('/'), { statusCode: 302, headers: { location: './docs' } })
+  t.notOk((await withPage.app.inject('/openapi.json')).json().paths['/'], 'it is no operation')
+  const { app } = await buildService(t, forgetfulStore())
+  answersError(t, await app.inject('/'), 40401, /^There is no such endpoint/)
+})
+
+t.test('behind a proxy that strips a prefix, the API page, its files, the document and the path that it names are found', async t => {
   const { port } = await serve(t, forgetfulStore(), { DOCS: true })
   const proxy = createServer((request, response) => {
     const path = String(request.url).replace(/^\/behind\/a\/prefix(?=\/)/, '')
@@ -83,16 +96,16 @@ t.test('behind a proxy that strips a prefix, the API page, its files, its docume
   await once(proxy.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => proxy.close().closeAllConnections())
   const root = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/behind/a/prefix`
+  t.equal((await fetch(`${root}/`)).url, `${root}/docs`)
   for (const page of [`${root}/docs`, `${root}/docs/`]) {
     const links = (await (await fetch(page)).text()).match(/(?<=(?:href|src)=")[^"]+/g) ?? []
     t.ok(links.length > 5)
     for (const link of links) t.equal((await fetch(new URL(link, page))).status, 200, `${link} of ${page}`)
   }
-  // swagger-ui adds /json to the path of the page, and takes the servers as relative to that.
-  for (const document of [`${root}/openapi.json`, `${root}/docs/json`]) {
-    const { servers: [server] } = await (await fetch(document)).json() as { servers: [{ url: string }] }
-    t.equal(new URL(server.url, document).href, `${root}/`)
-  }
+  // A client takes the server as relative to the document.
+  const document = `${root}/openapi.json`
+  const { servers: [server] } = await (await fetch(document)).json() as { servers: [{ url: string }] }
+  t.equal(new URL(server.url, document).href, `${root}/`)
 })
 
 t.test('the API page loads nothing from another origin, and its files over plain HTTP', async t => {

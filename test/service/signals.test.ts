@@ -52,7 +52,7 @@ t.test('SIGHUP loads a new certificate; one that does not match the key or has a
   use(first)
   const service = await startService(t, { ...files })
   t.match(service.address, /^https:/)
-  t.match(service.stdout, /curl -sS https:/)
+  t.match(service.stdout, /curl -sS -w '\\n' https:/)
   t.equal(await nameOf(service.address, first.pem), 'first')
 
   use(second)

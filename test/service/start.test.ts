@@ -22,7 +22,7 @@ t.test('without configuration the first screen shows how to send a request, and 
   t.equal(lines.length, 1, 'the curl command, once')
 
   const { stdout: answer } = await promisify(execFile)('bash', ['-c', lines[0] as string])
-  t.strictSame(JSON.parse(answer), { name: 'Monstera deliciosa', tag: 'aroid' })
+  t.equal(answer, '{"name":"Monstera deliciosa","tag":"aroid"}\n', 'the prompt is left on a line of its own')
   t.strictSame(plantsInFile(join(folder, 'plants.db')), new Map([[1n, { name: 'Monstera deliciosa', tag: 'aroid' }]]))
   t.match(await service.end('SIGTERM'), { code: 0, signal: null })
   t.equal(service.stderr, '')

@@ -1,0 +1,61 @@
+import type { FastifyInstance } from 'fastify'
+
+/** Starts Swagger UI on `/openapi.json`, and follows the reader's system in light and dark. */
+const script = `
+const path = location.pathname.replace(/\\/$/, '')
+const systemIsDark = matchMedia('(prefers-color-scheme: dark)')
+
+function followSystem () {
+  document.documentElement.classList.toggle('dark-mode', systemIsDark.matches)
+}
+
+followSystem()
+systemIsDark.addEventListener('change', followSystem)
+
+// Instead of the script of @fastify/swagger-ui, which reads a copy of the document.
+window.onload = () => SwaggerUIBundle({
+  url: new URL(path + '/../openapi.json', location).href,
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  presets: [SwaggerUIBundle.presets.apis],
+  layout: 'BaseLayout',
+  tryItOutEnabled: true,
+  validatorUrl: null,
+  syntaxHighlight: false
+})
+`
+
+const style = `
+/* A list of one server is no choice, and no response has links. */
+.swagger-ui .scheme-container .servers-title, .swagger-ui .scheme-container .servers { display: none }
+.swagger-ui .response-col_links { display: none }
+
+/* What the dark theme of Swagger UI leaves light, or dark. */
+html.dark-mode body { background: #1c2022 }
+html.dark-mode .swagger-ui .headers .header-col { color: inherit }
+
+@media (max-width: 640px) {
+  .swagger-ui .wrapper { padding: 0 12px }
+  .swagger-ui .opblock-body .opblock-section-header, .swagger-ui .responses-inner { padding: 8px }
+  .swagger-ui .responses-table .response { font-size: 13px }
+}
+`
+
+/**
+ * Serves the page at `/docs`, with Swagger UI, and leads from `/` to it. All links are relative: a proxy may serve them
+ * under a prefix.
+ */
+export async function apiPage (app: FastifyInstance): Promise<void> {
+  app.get('/', (_request, reply) => reply.redirect('./docs'))
+  await app.register(import('@fastify/swagger-ui'), {
+    routePrefix: '/docs',
+    indexPrefix: '.',
+    // The default upgrades requests to HTTPS, which leaves a page over plain HTTP blank, except on localhost.
+    staticCSP: "default-src 'self'; base-uri 'self'; frame-ancestors 'self'; img-src 'self' data:; object-src 'none'",
+    theme: {
+      title: 'plant-store',
+      css: [{ filename: 'page.css', content: style }],
+      js: [{ filename: 'page.js', content: script }]
+    }
+  })
+}
