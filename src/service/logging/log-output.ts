@@ -1,23 +1,41 @@
 import { destination } from 'pino'
 
+export interface LogOutput {
+  write (line: string): void
+  /** Writes what is buffered, as far as the output takes it. */
+  flushSync (): void
+}
+
+/** For this long a slow reader can catch up before the process exits. */
+const LAST_CHANCE_MS = 1_000
+
 /**
  * Opens the output of the log. While it cannot be written (a full disk, a pipe without a reader), lines are buffered up
- * to a limit.
+ * to a limit. What is buffered is written when the process exits.
  * @param minLength bytes to gather before a write, for 100 ms at most
  * @param onLost called after an outage with the number of lines lost
  */
-export function logOutput (
-  fd: number, minLength: number, onLost: (lost: number) => void
-): ReturnType<typeof destination> {
+export function logOutput (fd: number, minLength: number, onLost: (lost: number) => void): LogOutput {
+  let isFaulty = false
+  let isWarned = false
+  let lost = 0
   let waitsUntil = -Infinity
-  const options = { fd, sync: true, minLength, maxLength: 1_000_000, periodicFlush: 100 }
-  // By default sonic-boom blocks the process until a slow reader catches up.
-  const output = destination({ ...options, retryEAGAIN: () => performance.now() < waitsUntil })
-  let [isFaulty, isWarned, lost] = [false, false, 0]
-  const warn = (reason: string): void => {
-    if (!isWarned) process.stderr.write(`plant-store: the log cannot be written (${reason}), continuing without logs\n`)
+  const output = destination({
+    fd,
+    sync: true,
+    minLength,
+    maxLength: 1_000_000,
+    periodicFlush: 100,
+    // By default sonic-boom blocks the process until a slow reader catches up.
+    retryEAGAIN: () => performance.now() < waitsUntil
+  })
+
+  function warn (reason: string): void {
+    if (isWarned) return
     isWarned = true
+    process.stderr.write(`plant-store: the log cannot be written (${reason}), continuing without logs\n`)
   }
+
   output.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     isFaulty = true
     if (code !== 'EAGAIN') warn(message)
@@ -26,24 +44,28 @@ export function logOutput (
     lost++
     warn('the pipe is full')
   })
-  output.on('write', () => { isFaulty = isWarned = false })
+  output.on('write', () => {
+    isFaulty = false
+    isWarned = false
+  })
   // Not earlier: while the buffer is full, this line would be lost, too.
   output.on('drain', () => {
     if (lost > 0) onLost(lost)
     lost = 0
   })
-  const flushSync = output.flushSync.bind(output)
-  output.flushSync = () => {
-    // A slow reader has another second.
-    waitsUntil = performance.now() + 1_000
+
+  function flushSync (): void {
+    waitsUntil = performance.now() + LAST_CHANCE_MS
     output.flush()
+    // After any fault except a slow reader, sonic-boom would retry forever.
+    if (isFaulty) return
     try {
-      // After any fault except a slow reader, sonic-boom would retry forever.
-      if (!isFaulty) flushSync()
+      output.flushSync()
     } catch {
       // The last lines are lost.
     }
   }
-  process.on('exit', output.flushSync)
-  return output
+
+  process.on('exit', flushSync)
+  return { write: line => { output.write(line) }, flushSync }
 }

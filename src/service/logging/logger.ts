@@ -3,7 +3,7 @@ import { pino, type Logger } from 'pino'
 import { systemClock, type Clock } from '../../clock.js'
 import type { Configuration } from '../../config/configuration.js'
 import { withoutPort } from '../../config/trusted-proxies.js'
-import { logOutput } from './log-output.js'
+import { logOutput, type LogOutput } from './log-output.js'
 
 /**
  * Makes the logger: JSON lines, or readable lines on a terminal. A write per line would cost a third of a request, so
@@ -13,9 +13,14 @@ export async function createLogger ({ LOG_LEVEL, ACCESS_LOG }: Configuration, { 
   const output = logOutput(fd, ACCESS_LOG && !isTTY ? 4_096 : 1, lost => {
     log.warn({ lost }, `${lost} lines of this log are lost: it could not be written`)
   })
-  const pretty = isTTY && (await import('pino-pretty')).prettyFactory({ ignore: 'pid,hostname', translateTime: 'HH:MM:ss' })
-  const log: Logger = pino({ level: LOG_LEVEL }, pretty ? { write: line => { output.write(pretty(line)) } } : output)
+  const log: Logger = pino({ level: LOG_LEVEL }, isTTY ? await readable(output) : output)
   return log
+}
+
+async function readable (output: LogOutput): Promise<LogOutput> {
+  const { prettyFactory } = await import('pino-pretty')
+  const pretty = prettyFactory({ ignore: 'pid,hostname', translateTime: 'HH:MM:ss' })
+  return { ...output, write: line => { output.write(pretty(line)) } }
 }
 
 const FAULTS_PER_SECOND = 100
