@@ -37,7 +37,7 @@ t.test('another method on a path of the service is 405, 40501, with Allow', asyn
 t.test('a fragment or an absolute URL as the request target changes neither 404 nor 405, and an invalid one is 404', async t => {
   const { port } = await serve(t, forgetfulStore(), { DOCS: true })
   const targets = {
-    40401: ['/foo#%ff', '/foo#/plants', 'http://h/foo', 'http://h', 'http://h?/plants', 'http://h/%ff', 'http://h/plants#x', 'http://h:99999/plants', 'x://h/%ff'],
+    40401: ['/foo#%ff', '/foo#/plants', 'http://h/foo', 'http://h/%ff', 'http://h/plants#x', 'http://h:99999/plants', 'x://h/%ff'],
     40501: ['/plants#x', '/plants#%ff', 'http://h/plants', 'HTTPS://h:1/plants?x=http://h/']
   }
   for (const [error, paths] of Object.entries(targets)) {
@@ -46,6 +46,14 @@ t.test('a fragment or an absolute URL as the request target changes neither 404 
       const headers = { 'x-request-id': /^[\w-]{12}-\w+$/, ...(error === '40501' && { allow: 'POST' }) }
       t.match(answers, [{ status: Number(error.slice(0, 3)), headers, body: `{"error":${error},` }], path)
     }
+  }
+})
+
+t.test('an absolute URL without a path is /, which is 404 without the API page', async t => {
+  const { port } = await serve(t, forgetfulStore())
+  for (const target of ['http://h', 'http://h?/plants']) {
+    const { answers } = await exchange(port, `GET ${target} HTTP/1.1\r\nHost: h\r\n\r\n`)
+    t.match(answers, [{ status: 404, body: '{"error":40401,' }], target)
   }
 })
 
