@@ -6,7 +6,9 @@ import { VirtualClock } from '../support/virtual-clock.js'
 function watched (t: Test) {
   const clock = new VirtualClock()
   const checks: { pass: () => void, fail: (error: Error) => void }[] = []
-  const ready = async (): Promise<void> => new Promise((resolve, reject) => { checks.push({ pass: resolve, fail: reject }) })
+  async function ready (): Promise<void> {
+    return new Promise((resolve, reject) => { checks.push({ pass: resolve, fail: reject }) })
+  }
   const health = new Health({ create: async () => 'stored', ready }, clock)
   t.teardown(() => { health.close() })
   return { clock, checks, health }
