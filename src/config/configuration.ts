@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { b64token } from '../route/bearer-tokens.js'
+import { b64token } from '../bearer-tokens.js'
 import { limits } from '../options.js'
 import { trustedProxies } from './trusted-proxies.js'
 import { checkEnds, ConfigurationError, nameOf, readEnvironment } from './read-environment.js'

@@ -2,8 +2,10 @@ import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { messageOf } from '../error-message.js'
 import { parseExactJson } from '../exact-json.js'
-import { ApiError } from './errors.js'
-import { PENDING, type PendingLimits, type PendingRequest } from './pending-limits.js'
+import type { PendingLimits } from '../pending/pending-limits.js'
+import type { PendingRequest } from '../pending/pending-request.js'
+import { ApiError, refusalFor } from './errors.js'
+import { PENDING } from './pending-requests.js'
 import { isRestDiscarded } from './rest-of-body.js'
 
 type Done = (error: Error | null, body?: unknown) => void
@@ -26,8 +28,9 @@ export function bodyReader (limits: PendingLimits) {
 
     function add (data: unknown): void {
       const chunk = typeof data === 'string' ? Buffer.from(data) : data
-      const error = Buffer.isBuffer(chunk) ? pending.add(chunk) : unreadable('is not a stream of bytes')
-      if (error !== undefined) refuse(error)
+      if (!Buffer.isBuffer(chunk)) return refuse(unreadable('is not a stream of bytes'))
+      const exceeded = pending.add(chunk)
+      if (exceeded !== undefined) refuse(refusalFor(exceeded))
     }
 
     function parse (): void {
@@ -74,7 +77,8 @@ export function refuseBody (request: FastifyRequest, payload: Readable, error: E
 function refusalOf ({ headers }: FastifyRequest, limits: PendingLimits): ApiError | undefined {
   const encoding = headers['content-encoding'] ?? ''
   if (encoding !== '' && encoding.toLowerCase() !== 'identity') return new ApiError('mediaTypeUnsupported')
-  return limits.refusalFor(Number(headers['content-length']) || 0)
+  const exceeded = limits.exceededBy(Number(headers['content-length']) || 0)
+  return exceeded === undefined ? undefined : refusalFor(exceeded)
 }
 
 function hasClientLeft ({ raw }: FastifyRequest): boolean {

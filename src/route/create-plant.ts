@@ -1,9 +1,10 @@
 import { systemClock } from '../clock.js'
-import { Deadlines } from '../deadlines.js'
+import { Deadlines } from '../pending/deadlines.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../stores/plant-store.js'
-import { ApiError, type ErrorName } from './errors.js'
-import type { PendingLimits, PendingRequest } from './pending-limits.js'
+import type { PendingLimits } from '../pending/pending-limits.js'
+import type { PendingRequest } from '../pending/pending-request.js'
+import { ApiError, refusalFor, type ErrorName } from './errors.js'
 
 /**
  * Makes the function that stores the plant of a create request, durably, or rejects with the `ApiError` to send.
@@ -14,8 +15,8 @@ export function plantCreator (store: PlantStore, limits: PendingLimits, storeTim
 
   return function createPlant (plant: NewPlant, pending: Pick<PendingRequest, 'enterStore' | 'leaveStore'>): Promise<void> {
     return new Promise((resolve, reject) => {
-      const error = pending.enterStore()
-      if (error !== undefined) throw error
+      const exceeded = pending.enterStore()
+      if (exceeded !== undefined) throw refusalFor(exceeded)
       const message: CreateMessage = { pending: limits.pending, queueBytes: limits.bytes, outcome: undefined }
       channels.createStart.publish(message)
       const deadline = clock.now() + storeTimeout

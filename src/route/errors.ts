@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { messageOf } from '../error-message.js'
+import type { Exceeded } from '../pending/pending-limits.js'
 
 /** Every non-2xx response: its status, its error number (the status and a count), and its message. */
 export const errorCodes = {
@@ -53,6 +54,13 @@ export class ApiError extends Error {
     this.error = errorCodes[kind][1]
     this.code = codes[kind]
   }
+}
+
+/** The response to a create request that exceeds a limit. */
+export function refusalFor (exceeded: Exceeded): ApiError {
+  if (exceeded === 'bodyLimit') return new ApiError('bodyTooLarge')
+  const fault = exceeded === 'queueLimit' ? 'Too many create requests are pending' : 'The pending create requests are too large'
+  return new ApiError('notStored', `${fault}; this request did not store the plant: retry later`)
 }
 
 type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => unknown

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { BearerTokens } from '../../src/route/bearer-tokens.js'
+import { BearerTokens } from '../../src/bearer-tokens.js'
 import { answersError, answersPlant, buildService, TOKEN } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 

@@ -1,5 +1,6 @@
 import { plantCreator } from '../../src/route/create-plant.js'
-import { PendingLimits, PendingRequest } from '../../src/route/pending-limits.js'
+import { PendingLimits } from '../../src/pending/pending-limits.js'
+import { PendingRequest } from '../../src/pending/pending-request.js'
 import { ApiError } from '../../src/route/errors.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.js'
+import type { Clock } from '../clock.js'
 
 /** Milliseconds between two looks at the deadlines. */
 const TICK_MS = 20

@@ -1,0 +1,39 @@
+import type { Socket } from 'node:net'
+import type { onRequestHookHandler } from 'fastify'
+import type { PendingLimits } from '../pending/pending-limits.js'
+import { PendingRequest } from '../pending/pending-request.js'
+import { watchRest } from './rest-of-body.js'
+
+/** The decorator of a request that holds its `PendingRequest`. */
+export const PENDING = 'plantStorePending'
+
+/** Of each connection, its pipelined requests. */
+const pipelined = new WeakMap<Socket, Set<PendingRequest>>()
+
+/** Makes the `onRequest` hook that gives each request its `PendingRequest`, which ends with it, however that ends. */
+export function pendingRequests (limits: PendingLimits): onRequestHookHandler {
+  return function expectBody ({ raw }, reply, done) {
+    const pending = new PendingRequest(limits, reply)
+    reply.request.setDecorator(PENDING, pending)
+    // On Node 20 and 22, a response that waits for its turn emits no `close` if the connection closes.
+    const connection = reply.raw.socket === null ? raw.socket : undefined
+    if (connection !== undefined) endWith(connection, pending)
+    reply.raw.on('close', () => {
+      pending.end()
+      if (connection !== undefined) pipelined.get(connection)?.delete(pending)
+      if (!raw.readableEnded) watchRest(raw)
+    })
+    done()
+  }
+}
+
+/** One listener serves all requests of a connection: of more than ten, Node would warn. */
+function endWith (connection: Socket, pending: PendingRequest): void {
+  let requests = pipelined.get(connection)
+  if (requests === undefined) {
+    const all = requests = new Set()
+    pipelined.set(connection, all)
+    connection.once('close', () => { for (const request of all) request.end() })
+  }
+  requests.add(pending)
+}
