@@ -80,8 +80,8 @@ export function isDeniedByNode (error: unknown): boolean {
 
 /** What Node's permission model has to allow, in a sentence. */
 export function deniedByNode (error: unknown, folder: string): string {
-  const { permission = 'an access' } = error as { permission?: string }
-  return `Node's permission model denies ${permission}: start Node with --allow-worker, with --allow-fs-read for the code, and with --allow-fs-read and --allow-fs-write for ${folder}`
+  const { permission = 'addons' } = error as { permission?: string }
+  return `Node's permission model denies ${permission}: start Node with --allow-worker, with --allow-fs-read for the code, and with --allow-fs-read and --allow-fs-write for ${folder}; Node 20 with --allow-addons too`
 }
 
 /** Creates a folder with its parents, and syncs their entries to disk. */

@@ -5,7 +5,7 @@ import type { StatementSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { identityOf } from '../../../src/stores/sqlite/database-file.js'
 import { openDatabase, type DatabaseClass } from '../../../src/stores/sqlite/database.js'
-import { PlantsTable } from '../../../src/stores/sqlite/plants-table.js'
+import { PlantsTable, type Row, type RowResult } from '../../../src/stores/sqlite/plants-table.js'
 import type { FailureKind } from '../../../src/stores/sqlite/sqlite-error.js'
 import { DatabaseSync, execute, openSqlite, plantsInFile } from '../../support/stores/sqlite-file.js'
 
@@ -213,3 +213,45 @@ t.test('the log shrinks to 32 MiB once the reader that kept it from being emptie
   for (const id of [10n, 11n]) table.write([[id, 'Fern', null]])
   t.ok(statSync(`${path}-wal`).size <= 2 ** 25)
 })
+
+const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT'
+const SECRET = 'Secret-Ficus'
+const trigger = (when: string, action: string) =>
+  `CREATE TRIGGER refusing ${when} INSERT ON plants WHEN NEW.name LIKE '${SECRET}%' BEGIN ${action}; END`
+const raising = (what: string, when = 'BEFORE') => trigger(when, `SELECT RAISE(${what})`)
+
+/** What someone else adds to the database, so that it refuses each plant whose name begins with SECRET. */
+const refusals: { what: string, table?: string, sql?: string, reason: RegExp }[] = [
+  { what: 'a unique index', sql: `INSERT INTO plants VALUES (-1, '${SECRET}', NULL); CREATE UNIQUE INDEX other ON plants(substr(name, 1, 12)) WHERE name LIKE '${SECRET}%'`, reason: /2067/ },
+  { what: 'a CHECK', table: `${TABLE}, CONSTRAINT no_ficus CHECK (name NOT LIKE '${SECRET}%'))`, reason: /constraint failed \(SQLite error 275\)/ },
+  { what: 'a UNIQUE that would replace other plants', table: `${TABLE} UNIQUE ON CONFLICT REPLACE)`, sql: `INSERT INTO plants VALUES (-1, 'Fern', '${SECRET}')`, reason: /2067/ },
+  { what: 'a foreign key', table: `CREATE TABLE tags(tag TEXT PRIMARY KEY); ${TABLE} REFERENCES tags)`, reason: /787/ },
+  { what: 'a deferred foreign key', table: `CREATE TABLE tags(tag TEXT PRIMARY KEY); ${TABLE} REFERENCES tags DEFERRABLE INITIALLY DEFERRED)`, reason: /FOREIGN KEY/ },
+  { what: 'RAISE(ABORT)', sql: raising("ABORT, 'no'"), reason: /1811/ },
+  { what: 'RAISE(ABORT) that quotes the plant', sql: raising("ABORT, 'no'").replace("'no'", "'no ' || NEW.name"), reason: /1811/ },
+  { what: 'RAISE(FAIL)', sql: raising("FAIL, 'no'"), reason: /1811/ },
+  { what: 'RAISE(FAIL) after the insert', sql: raising("FAIL, 'no'", 'AFTER'), reason: /1811/ },
+  { what: 'RAISE(ROLLBACK)', sql: raising("ROLLBACK, 'no'"), reason: /1811/ },
+  { what: 'RAISE(ROLLBACK) after the insert', sql: raising("ROLLBACK, 'no'", 'AFTER'), reason: /1811/ },
+  { what: 'RAISE(IGNORE)', sql: raising('IGNORE'), reason: /ignores/ },
+  { what: 'a trigger that fails', sql: trigger('BEFORE', "SELECT json_extract('{}', NEW.name)"), reason: /error 1\b/ },
+  { what: 'a trigger whose value is too large', sql: trigger('AFTER', 'SELECT zeroblob(2000000000)'), reason: /error 18\b/ }
+]
+
+for (const { what, table: declaration = `${TABLE})`, sql = '', reason } of refusals) {
+  t.test(`${what} refuses a plant, and those beside it are stored`, async t => {
+    const path = join(t.testdir(), 'plants.db')
+    execute(path, `${declaration}; ${sql}`)
+    const before = plantsInFile(path)
+    const table = openTable(t, path)
+    const rows = Array.from({ length: 100 }, (_, i): Row => i % 40 < 3 ? [BigInt(i), `${SECRET} ${i}`, SECRET] : [BigInt(i), `plant ${i}`, null])
+    const results = table.write(rows) as readonly RowResult[]
+    const isRefused = ([, name]: Row) => name.startsWith(SECRET)
+    t.match(results, rows.map(row => isRefused(row) ? { kind: 'refused', message: reason } : 'stored'))
+    t.notMatch(JSON.stringify(results), SECRET)
+    const stored = plantsInFile(path)
+    t.strictSame(rows.filter(([id]) => stored.has(id)), rows.filter(row => !isRefused(row)))
+    for (const [id, plant] of before) t.strictSame(stored.get(id), plant, 'what was there stays')
+    t.equal(table.check(true), 'writable')
+  })
+}
