@@ -66,4 +66,4 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
   await openStore(app, store, storeTimeout)
 }
 
-export const plantStore = fp(plugin, { name: 'plant-store', fastify: '>=5.10.0 <6', encapsulate: true })
+export const plantStore = fp(plugin, { name: 'plant-store', fastify: '>=5.11.2 <6', encapsulate: true })

@@ -247,7 +247,7 @@ t.test('the diagnostics channels report each create request and its outcome', as
 })
 
 t.test('the plugin declares its name and the supported versions of Fastify', async t => {
-  t.match(Object.getOwnPropertyDescriptor(plantStore, Symbol.for('plugin-meta'))?.value, { name: 'plant-store', fastify: '>=5.10.0 <6' })
+  t.match(Object.getOwnPropertyDescriptor(plantStore, Symbol.for('plugin-meta'))?.value, { name: 'plant-store', fastify: '>=5.11.2 <6' })
   const app = host(t)
   const names = new Set<string>()
   app.addHook('onRoute', function () { names.add(this.pluginName.split(' -> ')[0] ?? '') })
