@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.js'
+import { messageOf } from '../../error-message.js'
 import type { CommandStarted, ConnectionEvent, MongoDriverClient, Topology, TopologyChange } from './mongo-driver.js'
-import { NoServerFound } from './mongo-errors.js'
+import { NoServerFound, NotOfADriver } from './mongo-errors.js'
 
 /** What is left to a command in flight when connections to its server are lost, or cannot be made. */
 const LOST_CONNECTION_MS = 1_000
@@ -46,17 +47,25 @@ export class Attempt {
   }
 
   /**
-   * Waits for a call of the driver, at most until the signal is aborted. The driver's own timeouts are not enough: a
-   * command whose connection closes while it is being written never settles, and keeps its place in the pool. The
-   * signal frees both, as long as the driver is one.
+   * Waits for a call of the driver, which rejects when the signal is aborted. The driver's own timeouts are not enough:
+   * a command whose connection closes while it is being written never settles, and keeps its place in the pool.
+   * @throws {NotOfADriver} if it does what no driver does
    */
   async settle<Result> (call: () => Promise<Result>): Promise<Result> {
     const { signal } = this
     signal.throwIfAborted()
-    const aborted = new Promise<never>((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    const unsettled = new Promise<never>((_resolve, reject) => {
+      const fail = () => reject(new NotOfADriver(messageOf(signal.reason)))
+      // After the driver has rejected.
+      signal.addEventListener('abort', () => this.clock.setImmediate(fail), { once: true })
     })
-    return await Promise.race([call(), aborted])
+    let pending: Promise<Result>
+    try {
+      pending = call()
+    } catch (thrown) {
+      throw new NotOfADriver(messageOf(thrown))
+    }
+    return await Promise.race([pending, unsettled])
   }
 
   end (): void {

@@ -24,6 +24,16 @@ export class NoServerFound extends Error implements DriverError {
   }
 }
 
+/** What a host's object fails with that is no driver's, such as nothing: it tells nothing about the outcome. */
+export class NotOfADriver extends Error {
+  override name = 'NotOfADriver'
+}
+
+/** What was thrown, as an error. */
+export function errorOf (thrown: unknown): DriverError {
+  return thrown instanceof Error ? thrown : new NotOfADriver('it failed without an error')
+}
+
 /** The servers among which a MongoServerSelectionError found none; undefined for any other error. */
 export function serversOf ({ reason }: DriverError): ServerDescription[] | undefined {
   return reason?.servers && [...reason.servers.values()]
@@ -52,7 +62,8 @@ function wordingOf (error: DriverError): string {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (/^Mongo(?:Server|WriteConcern)Error$/.test(cause.name)) return describe(cause as DriverError)
   }
-  return error.message
+  const { name, cause, message } = error
+  return name === 'AbortError' && cause instanceof Error ? cause.message : message
 }
 
 /** Whether MongoDB did not respond in time, to a command or a connection, rather than being known to be unreachable. */

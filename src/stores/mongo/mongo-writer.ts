@@ -4,7 +4,7 @@ import { PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
 import { checkWriting } from './mongo-check.js'
 import { Attempt, ClientWatch } from './mongo-client-watch.js'
 import { COMMAND_OPTIONS, DURABLE, type MongoCollection } from './mongo-driver.js'
-import { faultOf, isUnsendable, serversOf, type DriverError } from './mongo-errors.js'
+import { errorOf, faultOf, isUnsendable, NotOfADriver, serversOf, type DriverError } from './mongo-errors.js'
 import {
   commandFailure, DUPLICATE_KEY, duplicateOutcome, evidenceOf, idOf, refusalOfTheStore, tooLarge, unsendable,
   writeFailure, type ExistingDocument
@@ -90,7 +90,7 @@ export class MongoWriter implements StoreWriter {
       if (error.name === 'MongoWriteConcernError') return await this.#decide(plants, error.result, attempt)
       if (error.code === DUPLICATE_KEY) return await this.#decide(plants, duplicatesOnly(plants), attempt)
       if (attempt.progress !== 'sent' && isUnsendable(error)) return await this.#insertHalves(plants, deadline, error)
-      if (attempt.progress !== 'waiting' || error instanceof NoError) return commandFailure(error, false)
+      if (attempt.progress !== 'waiting' || error instanceof NotOfADriver) return commandFailure(error, false)
       this.#renewIfForgotten(error, collection)
       return commandFailure(explained(error, attempt, watch), true)
     } finally {
@@ -174,20 +174,13 @@ export class MongoWriter implements StoreWriter {
   }
 }
 
-/** What a driver throws that is none. */
-class NoError extends Error {}
-
-function errorOf (thrown: unknown): DriverError {
-  return thrown instanceof Error ? thrown : new NoError('the driver gave no reason')
-}
-
-async function send (
+function send (
   plants: readonly NewPlant[], { db, collectionName }: MongoCollection, { comment, signal }: Attempt
-): Promise<unknown> {
+): Promise<object> {
   // A bigint is written as a BSON int64 (Long).
   const documents = plants.map(({ id: _id, name, tag }) => tag === undefined ? { _id, name } : { _id, name, tag })
   const insert = { insert: collectionName, documents, ordered: false, comment, ...DURABLE }
-  return await db.command(insert, { ...COMMAND_OPTIONS, signal })
+  return db.command(insert, { ...COMMAND_OPTIONS, signal })
 }
 
 /** The response that a server gives as the error of the command: a duplicate, and nothing of which one. */

@@ -172,8 +172,10 @@ t.test('whatever a host\'s database does, a write ends, and its outcome is open'
     'has errors that are none': async () => ({ ok: 1, n: 1, writeErrors: [null, { index: -1 }, { index: 7 }] }),
     'has errors that are not a list': async () => ({ ok: 1, n: 0, writeErrors: 'none' })
   }
+  // That its client tells of no command proves nothing.
+  const monitored = new MongoClient(mongo.url, { monitorCommands: true })
   for (const [name, command] of Object.entries(commands)) {
-    const db = { client, command } as unknown as MongoCollection['db']
+    const db = { client: monitored, command } as unknown as MongoCollection['db']
     const writer = new MongoWriter({ collectionName: 'plants', db, find: () => { throw new Error('not reached') } })
     const results = await writer.write([FICUS, { ...FICUS, id: 2n }], soon(200))
     for (const result of results instanceof Error ? [results] : results) t.match(result, unknown(), name)

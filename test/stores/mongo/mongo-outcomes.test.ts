@@ -162,6 +162,7 @@ t.test('the reason why MongoDB is unreachable is one line, without what a server
     [failed(), 'MongoDB is not reachable: timed out'],
     [withoutReason, 'MongoDB: timed out'],
     [new Error(`the pool was cleared because of "${message}"`, { cause: refusal }), 'MongoDB: error 18 (AuthenticationFailed)'],
+    [new DOMException('aborted', { name: 'AbortError', cause: new Error('no response in time') }), 'MongoDB: no response in time'],
     [Object.assign(new Error('refused'), { reason: 'a field of the server\'s' }), 'MongoDB: refused']
   ]
   for (const [error, line] of lines) t.equal(faultOf(error), line)
