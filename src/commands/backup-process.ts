@@ -1,17 +1,21 @@
+import { isMainThread, Worker } from 'node:worker_threads'
 import { messageOf } from '../error-message.js'
 import { openPlantsFile } from './sources/sqlite-source.js'
 
 /**
- * Copies a snapshot of a database file (the first argument) to an empty file (the second). A process of its own, since
- * SQLite blocks it until it is done; without handlers, any signal ends it at once.
+ * Copies a snapshot of a database file (the first argument) to an empty file (the second). SQLite blocks a thread until
+ * it is done, and only a signal stops it: hence a process of its own. Its main thread waits for the end of standard
+ * input, which comes when its parent ends, however it ends.
  */
-const [source = '', copy = ''] = process.argv.slice(2)
-try {
+if (isMainThread) {
+  process.stdin.on('close', () => process.kill(process.pid, 'SIGKILL')).resume()
+  const copying = new Worker(new URL(import.meta.url), { argv: process.argv.slice(2) })
+  copying.on('error', error => process.stderr.write(messageOf(error)))
+  copying.on('exit', code => process.exit(code))
+} else {
+  const [source = '', copy = ''] = process.argv.slice(2)
   const { database, requireUnchanged } = await openPlantsFile(source)
   // https://sqlite.org/lang_vacuum.html#vacuum_with_an_into_clause; .backup would restart at each write.
   database.prepare('VACUUM INTO ?').run(copy)
   requireUnchanged()
-} catch (error) {
-  process.stderr.write(messageOf(error))
-  process.exitCode = 1
 }

@@ -1,15 +1,14 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { statSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { messageOf } from '../error-message.js'
 import { ConfigurationError, readStoreLocation } from '../config/configuration.js'
 import { databaseFile, describeStore } from '../config/configured-store.js'
-import type { Command } from './command-line.js'
-import { createFile } from './new-file.js'
+import type { Command, Surroundings } from './command-line.js'
+import { showProgress } from './progress.js'
 import { CopyError } from './sources/plant-source.js'
-import { interruption, showProgress } from './terminal.js'
+import { createFile } from './targets/new-file.js'
 
 const program = fileURLToPath(new URL('./backup-process.js', import.meta.url))
 
@@ -17,24 +16,39 @@ const program = fileURLToPath(new URL('./backup-process.js', import.meta.url))
  * `plant-store backup`: copies a snapshot of the database file, while a service keeps using it. The copy is complete
  * and on disk, or absent. Returns the exit code.
  */
-export async function backup (env: NodeJS.ProcessEnv, { file, quiet }: Pick<Command, 'file' | 'quiet'>): Promise<number> {
-  const { DATA_DIR, MONGODB_URL } = readStoreLocation(env)
+export async function backup ({ file, quiet }: Command, surroundings: Surroundings): Promise<number> {
+  const { DATA_DIR, MONGODB_URL } = readStoreLocation(surroundings.env)
   if (MONGODB_URL !== undefined) throw new ConfigurationError('MONGODB_URL is set: back up MongoDB with its own tools, such as mongodump')
+  const { interruption, stderr } = surroundings
   const path = databaseFile(DATA_DIR)
   const task = { name: 'backup', from: describeStore({ DATA_DIR }), to: file, quiet } as const
-  const signal = interruption()
   await createFile(file, async partialPath => {
-    const progress = showProgress(task, () => `${Math.round(statSync(partialPath).size / 1e6).toLocaleString('en')} MB`)
+    const progress = showProgress(task, stderr, () => `${Math.round(sizeOf(partialPath) / 1e6).toLocaleString('en')} MB`)
     try {
-      await promisify(execFile)(process.execPath, [program, path, partialPath], { signal })
-    } catch (error) {
-      signal.throwIfAborted()
-      throw new CopyError((error as { stderr?: string }).stderr || messageOf(error))
+      await copyInOtherProcess(path, partialPath, interruption)
     } finally {
       progress.end()
-      // SQLite leaves its journal behind if it fails or is killed.
-      await rm(`${partialPath}-journal`, { force: true })
     }
-  }, (statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600) & 0o777)
+  }, permissionsOf(path))
   return 0
+}
+
+async function copyInOtherProcess (path: string, copy: string, interruption: AbortSignal): Promise<void> {
+  interruption.throwIfAborted()
+  // Detached from the terminal, whose signals only this process gets. Its standard input ends when this process does.
+  const copying = spawn(process.execPath, [program, path, copy], { detached: true, stdio: ['pipe', 'ignore', 'pipe'] })
+  interruption.addEventListener('abort', () => copying.kill('SIGKILL'))
+  const [fault, [code, signal]] = await Promise.all([text(copying.stderr), once(copying, 'close')])
+  interruption.throwIfAborted()
+  if (code !== 0) throw new CopyError(fault || `the process that copies was ended by ${signal}`)
+}
+
+function sizeOf (path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** The permissions of a file; of one that does not exist, those of private files. */
+function permissionsOf (path: string): number {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0o600
+  return mode & 0o777
 }

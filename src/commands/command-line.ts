@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { messageOf } from '../error-message.js'
 
@@ -13,6 +14,17 @@ export interface Command {
   quiet: boolean
 }
 
+/** What a command uses of its process. */
+export interface Surroundings {
+  env: NodeJS.ProcessEnv
+  stdout: Output
+  stderr: Output
+  /** Aborted by a signal: the command ends as soon as it can, and leaves no file behind. */
+  interruption: AbortSignal
+}
+
+export type Output = Writable & { isTTY?: boolean, columns?: number }
+
 /** An invalid argument, which the message names. */
 export class CommandLineError extends Error {
   constructor (fault: string) {
@@ -22,14 +34,19 @@ export class CommandLineError extends Error {
 
 /** Parses the arguments after the program's name; throws a CommandLineError. */
 export function readCommand (args: readonly string[]): Command {
-  const { values: { help, version, quiet = false }, positionals } = parse(args)
+  const { values, positionals } = parse(args)
+  const quiet = values.quiet === true
   // A variable of a script that is not set.
   if (positionals.includes('')) throw new CommandLineError('an argument is empty')
-  const [name = 'serve', file, ...more] = help ? ['help'] : version ? ['version'] : positionals
+  if (values.help) return { name: 'help', file: '-', quiet }
+  if (values.version) return { name: 'version', file: '-', quiet }
+
+  const [name = 'serve', ...others] = positionals
   if (!isCommand(name)) throw new CommandLineError(`${JSON.stringify(name)} is not a command`)
+  const file = commands[name] ? others.shift() : undefined
   if (name === 'backup' && file === undefined) throw new CommandLineError('backup takes the name of a file: plant-store backup FILE')
-  const [extra = quiet && name === 'serve' ? '--quiet' : undefined] = commands[name] ? more : [file]
-  if (extra !== undefined) throw new CommandLineError(`${name} does not take ${JSON.stringify(extra)}`)
+  if (name === 'serve' && quiet) others.push('--quiet')
+  if (others.length > 0) throw new CommandLineError(`${name} does not take ${JSON.stringify(others[0])}`)
   return { name, file: file ?? '-', quiet }
 }
 

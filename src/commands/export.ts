@@ -1,28 +1,50 @@
-import { createWriteStream } from 'node:fs'
+import { createWriteStream, fstatSync, readSync, statSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { readStoreLocation, type StoreLocation } from '../config/configuration.js'
 import { databaseFile, describeStore, unusableUrl } from '../config/configured-store.js'
-import type { Command } from './command-line.js'
-import { runCopy, type Tally } from './copy.js'
-import { createFile } from './new-file.js'
-import type { Entry, PlantSource } from './sources/plant-source.js'
+import type { Command, Surroundings } from './command-line.js'
+import { runCopy, type Tally } from './run-copy.js'
+import { CopyError, type Entry, type PlantSource } from './sources/plant-source.js'
+import { createFile } from './targets/new-file.js'
 
 /** `plant-store export`: writes every plant of the configured store as a line of NDJSON; returns the exit code. */
-export async function exportPlants (env: NodeJS.ProcessEnv, { file, quiet }: Command): Promise<number> {
-  const location = readStoreLocation(env)
+export async function exportPlants ({ file, quiet }: Command, surroundings: Surroundings): Promise<number> {
+  const location = readStoreLocation(surroundings.env)
+  const { stdout } = surroundings
   const isFile = file !== '-'
+  if (!isFile) requireOutput()
   const task = {
     name: 'export',
     from: describeStore(location),
     to: isFile ? file : 'standard output',
     // On a terminal the plants themselves show the progress.
-    quiet: quiet || (!isFile && process.stdout.isTTY)
+    quiet: quiet || (!isFile && stdout.isTTY === true)
   } as const
-  return runCopy(task, await openSource(location), async (pages, tally, signal) => {
+  return runCopy(task, await openSource(location), surroundings, async (pages, tally, signal) => {
     if (isFile) await createFile(file, path => writeLines(pages, createWriteStream(path), tally, signal))
-    else await writeLines(pages, process.stdout, tally, signal)
+    else await writeLines(pages, stdout, tally, signal)
   })
+}
+
+/**
+ * Node opens /dev/null for a standard output that is closed, for reading and writing. That of a shell's `>/dev/null`
+ * cannot be read.
+ * @throws {CopyError} if standard output is closed
+ */
+function requireOutput (): void {
+  const output = fstatSync(1)
+  const isNull = output.isCharacterDevice() && output.rdev === statSync('/dev/null').rdev
+  if (isNull && isReadable(1)) throw new CopyError('standard output is closed: name a file to export to')
+}
+
+function isReadable (fd: number): boolean {
+  try {
+    readSync(fd, Buffer.alloc(1))
+    return true
+  } catch {
+    return false
+  }
 }
 
 async function openSource (location: StoreLocation): Promise<PlantSource> {

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import t from 'tap'
-import { backup } from '../../src/commands/backup.js'
 import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { Program, program, run, startService, testFolder, token } from '../support/process/program.js'
@@ -10,13 +9,14 @@ import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
 import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 import { bytesOfPlants, fill, hardPlants, manyPlants, partial } from './plants.js'
+import { runHere } from './run-here.js'
 
 t.test('a backup is a complete database with the plants to the byte, and replaces no file', async t => {
   const folder = testFolder(t)
   fill(folder, hardPlants)
   chmodSync(join(folder, 'plants.db'), 0o640)
   const file = join(folder, 'backup.db')
-  const { code, stdout, stderr } = await run(['backup', file], { DATA_DIR: folder })
+  const { code, stdout, stderr } = await runHere(['backup', file], { DATA_DIR: folder })
   t.equal(code, 0, stderr)
   t.equal(stdout, '')
   t.match(stderr, /^backup: \d+ MB$/m)
@@ -24,7 +24,7 @@ t.test('a backup is a complete database with the plants to the byte, and replace
   t.equal(statSync(file).mode & 0o007, 0, 'the backup is not readable by more users than the database')
   const bytes = readFileSync(file)
 
-  const again = await run(['backup', file], { DATA_DIR: folder })
+  const again = await runHere(['backup', file], { DATA_DIR: folder })
   t.equal(again.code, 1)
   t.match(again.stderr, /^plant-store: .*backup\.db already exists.*\n$/)
   t.ok(readFileSync(file).equals(bytes))
@@ -33,13 +33,13 @@ t.test('a backup is a complete database with the plants to the byte, and replace
 
 t.test('a backup of a running service is consistent and contains every plant acknowledged before it', async t => {
   const service = await startService(t)
-  fill(service.folder, manyPlants(20_000, 1_000_000))
+  fill(service.folder, manyPlants(5_000, 1_000_000))
   const clients = new PlantClients(overHttp(service.address, token))
   const stop = clients.start(4)
   await until(() => clients.acknowledged.length > 200)
   const before = [...clients.acknowledged]
   const file = join(service.folder, 'backup.db')
-  const { code, stderr } = await run(['backup', '--quiet', file], { DATA_DIR: service.folder })
+  const { code, stderr } = await runHere(['backup', '--quiet', file], { DATA_DIR: service.folder })
   await stop()
   t.equal(code, 0, stderr)
   t.equal(stderr, '')
@@ -51,43 +51,32 @@ t.test('a backup of a running service is consistent and contains every plant ack
   copy.close()
   const plants = plantsInFile(file)
   t.strictSame(lost(before, plants), [])
-  t.ok(plants.size >= 20_000 + before.length)
-})
-
-t.test('an interrupted backup leaves no file', async t => {
-  const folder = testFolder(t)
-  fill(folder, manyPlants(50_000))
-  const interrupted = new Program(['backup', join(folder, 'backup.db')], { DATA_DIR: folder })
-  await until(() => partial(folder).length > 0)
-  const { code, stderr } = await interrupted.end('SIGTERM')
-  t.equal(code, 1, stderr)
-  t.match(stderr, /^plant-store: interrupted: run it again$/m)
-  t.notOk(existsSync(join(folder, 'backup.db')))
-  t.strictSame(partial(folder), [])
+  t.ok(plants.size >= 5_000 + before.length)
 })
 
 t.test('a backup that fails because of the disk leaves no file', withCompiler, async t => {
-  await Promise.all((['write', 'sync'] as const).map(async kind => {
-    const folder = testFolder(t)
-    fill(folder, manyPlants(3))
-    const calls = failingCalls(folder, 'backup.db')
+  const folder = testFolder(t)
+  fill(folder, manyPlants(3))
+  const calls = failingCalls(folder, 'backup.db')
+  for (const kind of ['write', 'sync'] as const) {
     calls.begin(kind)
     const { code, stderr } = await run(['backup', join(folder, 'backup.db')], { ...calls.env, DATA_DIR: folder })
+    calls.end(kind)
     t.equal(code, 1)
     t.match(stderr, /^plant-store: .*(disk I\/O error|EIO)/m)
     t.notOk(existsSync(join(folder, 'backup.db')))
     t.strictSame(partial(folder), [])
-  }))
+  }
 })
 
 t.test('a backup to a full disk leaves no file', withSmallDisk, async t => {
   const folder = testFolder(t)
   // More than SQLite's cache: it writes before the commit, and so needs a journal.
-  fill(folder, manyPlants(100_000))
+  fill(folder, manyPlants(4_000).map(plant => ({ ...plant, name: 'n'.repeat(1_000) })))
   const disk = join(folder, 'disk')
   mkdirSync(disk)
   mountSmallDisk(t, disk, '1m')
-  const { code, stderr } = await run(['backup', join(disk, 'backup.db')], { DATA_DIR: folder })
+  const { code, stderr } = await runHere(['backup', join(disk, 'backup.db')], { DATA_DIR: folder })
   t.equal(code, 1)
   t.match(stderr, /^plant-store: database or disk is full$/m)
   t.strictSame(readdirSync(disk), [])
@@ -98,13 +87,20 @@ t.test('failures are reported in one line', async t => {
   const file = join(folder, 'backup.db')
   writeFileSync(join(folder, 'other'), '')
   fill(join(folder, 'data'), [])
-  const cases: [message: RegExp, file: string, env: NodeJS.ProcessEnv][] = [
-    [/^MONGODB_URL is set: .*mongodump.*$/, file, { DATA_DIR: join(folder, 'data'), MONGODB_URL: 'mongodb://127.0.0.1:1/' }],
-    [/^there is no .*plants\.db: set DATA_DIR .*$/, file, { DATA_DIR: join(folder, 'nowhere') }],
-    [/^ENOENT: .*backup\.db.*$/, join(folder, 'nowhere', 'backup.db'), { DATA_DIR: join(folder, 'data') }],
-    [/^ENOTDIR: .*backup\.db.*$/, join(folder, 'other', 'backup.db'), { DATA_DIR: join(folder, 'data') }]
+  const here = { DATA_DIR: join(folder, 'data') }
+  const nowhere = relative('.', join(folder, 'nowhere'))
+  const cases = [
+    { file, env: { ...here, MONGODB_URL: 'mongodb://127.0.0.1:1/' }, message: 'MONGODB_URL is set: back up MongoDB with its own tools, such as mongodump' },
+    { file, env: { DATA_DIR: join(folder, 'nowhere') }, message: /^there is no .*plants\.db: set DATA_DIR .*$/ },
+    // The folder and the file are named as the user named them.
+    { file: join(nowhere, 'backup.db'), env: here, message: `there is no folder ${nowhere}: create it, or choose another name` },
+    { file: join(folder, 'other', 'backup.db'), env: here, message: `ENOTDIR: not a directory, open '${join(folder, 'other', 'backup.db')}'` }
   ]
-  for (const [message, file, env] of cases) await t.rejects(backup(env, { file, quiet: true }), { message })
+  for (const { file, env, message } of cases) {
+    const { code, stderr } = await runHere(['backup', file, '--quiet'], env)
+    t.equal(code, 1)
+    t.match(stderr.replace('plant-store: ', '').trimEnd(), message)
+  }
   t.notOk(existsSync(file))
 })
 
@@ -116,12 +112,12 @@ t.test('a database on a disk that cannot be written is exported and copied, unle
   const plants = join(folder, 'plants.ndjson')
   const file = join(folder, 'backup.db')
   writeFileSync(plants, '{"id":1,"name":"Ficus"}\n{"id":2,"name":"Fern","tag":"green"}\n')
-  t.match(await run(['import', plants], { DATA_DIR: disk }), { code: 0 })
+  t.match(await runHere(['import', plants], { DATA_DIR: disk }), { code: 0 })
   remount('8m,ro')
-  const { code, stdout, stderr } = await run(['export'], { DATA_DIR: disk })
+  const { code, stdout, stderr } = await runHere(['export'], { DATA_DIR: disk })
   t.equal(code, 0, stderr)
   t.equal(stdout, readFileSync(plants, 'utf8'))
-  t.match(await run(['backup', file], { DATA_DIR: disk }), { code: 0 })
+  t.match(await runHere(['backup', file], { DATA_DIR: disk }), { code: 0 })
   t.equal(plantsInFile(file).size, 2)
 
   remount('8m,rw')
@@ -135,7 +131,7 @@ t.test('a database on a disk that cannot be written is exported and copied, unle
   rmSync(join(disk, 'plants.db-shm'))
   remount('8m,ro')
   for (const args of [['export'], ['backup', join(folder, 'again.db')]]) {
-    const { code, stderr } = await run(args, { DATA_DIR: disk })
+    const { code, stderr } = await runHere(args, { DATA_DIR: disk })
     t.equal(code, 1)
     t.match(stderr, /^plant-store: .*plants\.db cannot be read: .*: copy it, with its -wal .*DATA_DIR to that folder$/m)
   }

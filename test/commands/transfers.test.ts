@@ -1,20 +1,20 @@
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createWriteStream, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import t from 'tap'
-import { Tally } from '../../src/commands/copy.js'
+import { Tally } from '../../src/commands/run-copy.js'
 import { writeLines } from '../../src/commands/export.js'
-import { createFile } from '../../src/commands/new-file.js'
+import { createFile } from '../../src/commands/targets/new-file.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
-import { Program, run, testFolder, token } from '../support/process/program.js'
+import { Program, program, run, testFolder, token } from '../support/process/program.js'
 import { delayReply } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { execute, plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 import { bytesOfPlants, fill, hardPlants, manyPlants, pagesOf, partial } from './plants.js'
-
-t.jobs = 2
+import { runHere } from './run-here.js'
 
 t.test('plants that were migrated to MongoDB, exported and imported again are the same to the byte', async t => {
   const mongo = await ScriptedMongo.start(t)
@@ -23,14 +23,14 @@ t.test('plants that were migrated to MongoDB, exported and imported again are th
   const plants = [...hardPlants, ...manyPlants(2_500, 1_000)]
   fill(first, plants)
   const migration = { DATA_DIR: first, MONGODB_URL: mongo.url, NODE_ENV: 'production' }
-  const migrated = await run(['migrate'], migration)
+  const migrated = await runHere(['migrate'], migration)
   t.equal(migrated.code, 0, migrated.stderr)
   t.equal(migrated.stdout, `copied ${plants.length}, already there 0, in conflict 0, invalid 0\n`)
   t.match(migrated.stderr, /^migrate: 100 %, 2,512 plants$/m)
-  const again = await run(['migrate', '--quiet'], migration)
+  const again = await runHere(['migrate', '--quiet'], migration)
   t.match(again, { code: 0, stdout: `copied 0, already there ${plants.length}, in conflict 0, invalid 0\n`, stderr: /^$/ })
 
-  const exported = await run(['export', file], { MONGODB_URL: mongo.url })
+  const exported = await runHere(['export', file], { MONGODB_URL: mongo.url })
   t.equal(exported.code, 0, exported.stderr)
   t.equal(exported.stdout, '')
   t.match(exported.stderr, /^export: 100 %, 2,512 plants$/m)
@@ -39,7 +39,7 @@ t.test('plants that were migrated to MongoDB, exported and imported again are th
   t.equal(lines[0], '{"id":-9223372036854775808,"name":"lowest"}')
   t.equal(lines.at(-2), '{"id":9223372036854775807,"name":"highest","tag":"tag"}')
 
-  const imported = await run(['import', file], { DATA_DIR: second })
+  const imported = await runHere(['import', file], { DATA_DIR: second })
   t.equal(imported.code, 0, imported.stderr)
   t.equal(imported.stdout, `copied ${plants.length}, already there 0, in conflict 0, invalid 0\n`)
   t.match(imported.stderr, /^import: 100 %, 2,512 plants$/m)
@@ -54,7 +54,7 @@ t.test('plants that cannot be migrated are named by their ids, without the advic
   const client = await MongoClient.connect(mongo.url)
   await client.db('plant_store').collection<{ _id: bigint, name: string }>('plants').insertOne({ _id: 2n, name: 'another' })
   await client.close()
-  const { code, stdout, stderr } = await run(['migrate'], { DATA_DIR: folder, MONGODB_URL: mongo.url })
+  const { code, stdout, stderr } = await runHere(['migrate'], { DATA_DIR: folder, MONGODB_URL: mongo.url })
   t.equal(code, 1)
   t.equal(stdout, 'copied 2, already there 0, in conflict 1, invalid 1\n')
   t.match(stderr, /^id 2: another plant has the id 2$/m)
@@ -67,21 +67,23 @@ t.test('an interrupted migration reports its progress, and a second run complete
   const mongo = await ScriptedMongo.start(t)
   mongo.on('insert', delayReply(100), { times: 1_000 })
   const folder = testFolder(t)
-  fill(folder, manyPlants(12_000))
+  fill(folder, manyPlants(8_000))
   const env = { DATA_DIR: folder, MONGODB_URL: mongo.url }
-  const migration = new Program(['migrate'], env)
+  const interruption = new AbortController()
+  const migration = runHere(['migrate'], env, interruption)
   await until(() => mongo.majority().size >= 1_000)
   // Ids below and above those being copied.
   fill(folder, [...manyPlants(500, -1_000), ...manyPlants(500, 100_000)])
-  const { code, stdout, stderr } = await migration.end('SIGINT')
+  interruption.abort()
+  const { code, stdout, stderr } = await migration
   const copied = Number(/^copied (\d+), already there 0, in conflict 0, invalid 0$/m.exec(stdout)?.[1])
   t.equal(code, 1, stdout)
-  t.match(stderr, /^plant-store: interrupted: run it again$/m)
+  t.match(stderr, /^plant-store: interrupted$/m)
   t.equal(copied, mongo.majority().size)
-  t.ok(copied < 12_000)
+  t.ok(copied < 8_000)
   mongo.clearCues()
-  const again = await run(['migrate'], env)
-  t.equal(again.stdout, `copied ${13_000 - copied}, already there ${copied}, in conflict 0, invalid 0\n`)
+  const again = await runHere(['migrate'], env)
+  t.equal(again.stdout, `copied ${9_000 - copied}, already there ${copied}, in conflict 0, invalid 0\n`)
   t.equal(again.code, 0)
 })
 
@@ -106,11 +108,12 @@ t.test('lines that are not valid plants, or whose id is taken, are named by thei
   const text = Buffer.concat(lines.flatMap(([line], index) => [Buffer.from(index > 0 ? '\n' : ''), Buffer.from(line)]))
   const file = join(folder, 'lines.ndjson')
   writeFileSync(file, text)
-  const { code, stdout, stderr } = await run(['import', file], { DATA_DIR: folder })
+  const { code, stdout, stderr } = await runHere(['import', file], { DATA_DIR: folder })
   t.equal(code, 1)
   t.equal(stdout, 'copied 2, already there 2, in conflict 1, invalid 7\n')
   for (const [, reason] of lines) if (reason !== undefined) t.match(stderr, reason)
   t.equal(stderr.match(/^line /gm)?.length, 8)
+  t.match(stderr, /^import: 100 %, 5 plants, 7 invalid$/m, 'a line that is no plant is not called one')
   t.strictSame([...plantsInFile(join(folder, 'plants.db'))], [
     [1n, { name: 'one' }], [2n, { name: 'two', tag: '' }], [5n, { name: 'five' }], [6n, { name: 'sechs 🌵' }]
   ])
@@ -126,33 +129,20 @@ t.test('lines that are not valid plants, or whose id is taken, are named by thei
   t.notMatch(again.stderr, '\x1b', 'no control characters are printed')
 })
 
-t.test('an import that is interrupted while it waits for lines reports its progress', async t => {
-  const folder = testFolder(t)
-  const database = join(folder, 'plants.db')
-  fill(folder, [])
-  const importing = new Program(['import'], { DATA_DIR: folder }, { input: true })
-  importing.child.stdin?.write('{"id":1,"name":"one"}\n{"id":2,"na')
-  await until(() => plantsInFile(database).size === 1)
-  const { code, stdout, stderr } = await importing.end('SIGINT')
-  t.equal(code, 1, stderr)
-  t.equal(stdout, 'copied 1, already there 0, in conflict 0, invalid 0\n')
-  t.match(stderr, /^plant-store: interrupted: run it again$/m)
-  t.equal(plantsInFile(database).size, 1)
-})
-
 t.test('failures are reported in one line, without credentials, and no store is created', async t => {
   const folder = testFolder(t)
   fill(folder, [{ id: 1n, name: 'one' }])
   const away = { DATA_DIR: folder, MONGODB_URL: `mongodb://user:${token}@127.0.0.1:1/?serverSelectionTimeoutMS=300` }
   const unreachable = /^plant-store: MongoDB is not reachable: .*ECONNREFUSED.*\n$/m
-  const cases: [command: string[], env: NodeJS.ProcessEnv, line: RegExp][] = [
-    [['migrate'], { DATA_DIR: folder }, /^plant-store: MONGODB_URL is not set: .*MONGODB_URL_FILE.*\n$/],
-    [['migrate'], away, unreachable],
-    [['export'], away, unreachable],
-    [['import', join(folder, 'missing')], { DATA_DIR: join(folder, 'data') }, /^plant-store: ENOENT: .+missing'\n$/]
+  const cases = [
+    { command: ['migrate'], env: { DATA_DIR: folder }, line: /^plant-store: MONGODB_URL is not set: .*MONGODB_URL_FILE.*\n$/ },
+    { command: ['migrate'], env: { ...away, DATA_DIR: join(folder, 'nowhere') }, line: /^plant-store: there is no .*plants\.db: .*\n$/ },
+    { command: ['migrate'], env: away, line: unreachable },
+    { command: ['export'], env: away, line: unreachable },
+    { command: ['import', join(folder, 'missing')], env: { DATA_DIR: join(folder, 'data') }, line: /^plant-store: ENOENT: .+missing'\n$/ }
   ]
-  await Promise.all(cases.map(async ([command, env, line]) => {
-    const { code, stdout, stderr } = await run(command, env)
+  await Promise.all(cases.map(async ({ command, env, line }) => {
+    const { code, stdout, stderr } = await runHere(command, env)
     t.equal(code, 1)
     t.equal(stdout, '')
     t.match(stderr, line)
@@ -165,7 +155,7 @@ t.test('an export names a row that is not a valid plant by its id, and writes th
   const folder = testFolder(t)
   fill(folder, manyPlants(3))
   execute(join(folder, 'plants.db'), "INSERT INTO plants VALUES (10, CAST(x'66ff' AS TEXT), NULL)")
-  const { code, stdout, stderr } = await run(['export', '--quiet'], { DATA_DIR: folder })
+  const { code, stdout, stderr } = await runHere(['export', '--quiet'], { DATA_DIR: folder })
   t.equal(code, 1)
   t.equal(stdout, '{"id":0,"name":"plant 0"}\n{"id":1,"name":"plant 1","tag":"odd"}\n{"id":2,"name":"plant 2"}\n')
   t.equal(stderr, 'id 10: name must be a string of well-formed Unicode\n')
@@ -176,10 +166,9 @@ t.test('an export does not replace an existing file', async t => {
   fill(folder, [])
   const file = join(folder, 'plants.ndjson')
   writeFileSync(file, 'mine')
-  const { code, stderr } = await run(['export', file], { DATA_DIR: folder })
+  const { code, stderr } = await runHere(['export', file], { DATA_DIR: folder })
   t.equal(code, 1)
   t.match(stderr, /^plant-store: .*plants\.ndjson already exists.*\n$/m)
-  await t.rejects(createFile(file, async () => {}), { message: /already exists/ }, 'nor if it was created meanwhile')
   t.equal(readFileSync(file, 'utf8'), 'mine')
   t.strictSame(partial(folder), [])
 })
@@ -222,16 +211,29 @@ t.test('an interrupted export stops at the next page, and leaves no file', async
 })
 
 t.test('an export that fails because of the disk leaves no file', withCompiler, async t => {
-  await Promise.all((['write', 'sync'] as const).map(async kind => {
-    const folder = testFolder(t)
-    fill(folder, manyPlants(3))
-    const calls = failingCalls(folder, 'plants.ndjson')
+  const folder = testFolder(t)
+  fill(folder, manyPlants(3))
+  const calls = failingCalls(folder, 'plants.ndjson')
+  for (const kind of ['write', 'sync'] as const) {
     calls.begin(kind)
     const { code, stderr } = await run(['export', join(folder, 'plants.ndjson')], { ...calls.env, DATA_DIR: folder })
+    calls.end(kind)
     t.equal(code, 1)
     t.match(stderr, /^plant-store: EIO: .*\n$/m)
     t.strictSame(readdirSync(folder).filter(name => name.includes('plants.ndjson')), [])
-  }))
+  }
+})
+
+t.test('an export is complete only once its folder is on disk, too', withCompiler, async t => {
+  const folder = testFolder(t)
+  fill(folder, manyPlants(3))
+  mkdirSync(join(folder, 'exports'))
+  const calls = failingCalls(folder, '/exports$')
+  calls.begin('sync')
+  const { code, stderr } = await run(['export', join(folder, 'exports', 'plants.ndjson')], { ...calls.env, DATA_DIR: folder })
+  t.equal(code, 1)
+  t.match(stderr, /^plant-store: EIO: .*fsync\n$/m)
+  t.strictSame(readdirSync(join(folder, 'exports')), ['plants.ndjson'])
 })
 
 t.test('on a file system without hard links, a file still appears complete', withCompiler, async t => {
@@ -243,4 +245,12 @@ t.test('on a file system without hard links, a file still appears complete', wit
   t.equal((await run(['export', file], { ...calls.env, DATA_DIR: folder })).code, 0)
   t.equal(readFileSync(file, 'utf8').split('\n').length, 4)
   t.strictSame(partial(folder), [])
+})
+
+t.test('an export to a standard output that is closed fails, but one to /dev/null does not', async t => {
+  const folder = testFolder(t)
+  fill(folder, manyPlants(3))
+  const exportTo = (redirection: string) => spawnSync('sh', ['-c', `exec ${process.execPath} ${program} export -q ${redirection}`], { env: { DATA_DIR: folder }, encoding: 'utf8' })
+  t.match(exportTo('>&-'), { status: 1, stderr: /^plant-store: standard output is closed: .*\n$/ })
+  t.match(exportTo('>/dev/null'), { status: 0, stderr: /^$/ })
 })

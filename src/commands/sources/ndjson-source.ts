@@ -1,45 +1,65 @@
-import { open } from 'node:fs/promises'
-import { addAbortSignal } from 'node:stream'
+import { constants, createReadStream, fstatSync, openSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { addAbortSignal, type Readable } from 'node:stream'
+import { isatty, ReadStream as TerminalStream } from 'node:tty'
 import { parseExactJson } from '../../exact-json.js'
-import { CopyError, readEntry, type PlantSource } from './plant-source.js'
+import { readEntry, type Entry, type PlantSource } from './plant-source.js'
+
+/** The largest MongoDB document is smaller, even with every character escaped. */
+const MAX_LINE = 2 ** 27
 
 /**
  * Plants in NDJSON, one per line; blank lines are skipped.
- * @param path a file, or `-` for standard input
+ * @param path a file, also one to wait for, such as a FIFO; or `-` for standard input
  */
-export async function ndjsonSource (path: string): Promise<PlantSource> {
-  const file = path === '-' ? undefined : await open(path)
-  const input = file?.createReadStream() ?? process.stdin
-  const size = (await file?.stat())?.size
+export function ndjsonSource (path: string): PlantSource {
+  const { input, size } = openInput(path)
   let number = 0
+
+  function readLine (line: string): Entry[] {
+    number++
+    const where = `line ${number}`
+    if (line.length > MAX_LINE) return [{ where, plant: 'it is longer than 128 MiB' }]
+    const isBlank = /^[ \t\r]*$/.test(line)
+    return isBlank ? [] : [readEntry(where, () => parseExactJson(Buffer.from(line, 'latin1')))]
+  }
+
   return {
     async * pages (signal) {
       const chunks = addAbortSignal(signal, input).setEncoding('latin1')
-      for await (const lines of linesOf(chunks)) {
-        yield lines.flatMap(line => {
-          number++
-          return /^[ \t\r]*$/.test(line) ? [] : readEntry(`line ${number}`, () => parseExactJson(Buffer.from(line, 'latin1')))
-        })
-      }
+      for await (const lines of linesOf(chunks)) yield lines.flatMap(readLine)
     },
-    // The size of a pipe is 0.
-    part: () => input.bytesRead / (size || NaN)
+    part: () => input.bytesRead / size
   }
 }
 
 /**
- * Splits chunks into lines, those that end in a chunk together.
+ * Opens what is read: a regular file by threads; anything else without them, as Node reads standard input, since a
+ * thread that waits for a FIFO would keep the process from ending.
+ */
+function openInput (path: string): { input: Readable & { bytesRead: number }, size: number } {
+  if (path === '-' || path === '/dev/stdin') return { input: process.stdin, size: NaN }
+  // Without waiting for the writer of a FIFO.
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const file = fstatSync(fd)
+  if (file.isFIFO()) return { input: new Socket({ fd, readable: true, writable: false }), size: NaN }
+  if (isatty(fd)) return { input: new TerminalStream(fd), size: NaN }
+  return { input: createReadStream(path, { fd }), size: file.size || NaN }
+}
+
+/**
+ * Splits chunks into lines, those that end in a chunk together. Of a line that is too long, only the beginning is kept.
  * @param chunks bytes as characters (latin1)
  */
 export async function * linesOf (chunks: AsyncIterable<string>): AsyncGenerator<string[]> {
   let rest = ''
   for await (const chunk of chunks) {
-    rest += chunk
-    // The largest MongoDB document is smaller, even with every character escaped.
-    if (rest.length > 2 ** 27) throw new CopyError('a line is longer than 128 MiB, and so is no plant')
     // A long line is split once, not with each of its chunks.
-    if (!chunk.includes('\n')) continue
-    const lines = rest.split('\n')
+    if (!chunk.includes('\n')) {
+      if (rest.length <= MAX_LINE) rest += chunk
+      continue
+    }
+    const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
     yield lines
   }

@@ -1,5 +1,5 @@
 // A library to preload that makes calls fail, as on a broken disk or a full machine, while a file FAULT_SWITCH.KIND exists:
-//   write, sync   writing to or syncing a file whose path contains FAULTY_FILE fails with EIO;
+//   write, sync   writing to or syncing a file whose path contains FAULTY_FILE, or ends with what is before its `$`, fails with EIO;
 //   link          no hard link can be created (EPERM), as on a file system without them;
 //   thread        no thread can be started (EAGAIN), as in a container at its process limit.
 #define _GNU_SOURCE
@@ -29,7 +29,10 @@ static int faulty (int fd, const char *kind) {
   ssize_t length = readlink(link, path, sizeof path - 1);
   if (length < 0) return 0;
   path[length] = 0;
-  if (strstr(path, file) == NULL) return 0;
+  size_t end = strlen(file) - 1;
+  if (file[end] == '$') {
+    if (strlen(path) < end || strncmp(path + strlen(path) - end, file, end) != 0) return 0;
+  } else if (strstr(path, file) == NULL) return 0;
   errno = EIO;
   return 1;
 }

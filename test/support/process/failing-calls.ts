@@ -12,7 +12,7 @@ export interface FailingCalls { env: Record<string, string>, begin: (kind: Kind)
 /** The options of tests that need a C compiler. */
 export const withCompiler = needsProgram('gcc', 'gcc libc6-dev')
 
-/** @param file part of the paths of the files for which `write` and `sync` fail */
+/** @param file part of the paths of the files for which `write` and `sync` fail, or, with a `$` behind it, their end */
 export function failingCalls (folder: string, file = 'plants.db'): FailingCalls {
   const fault = join(folder, 'fault')
   return {

@@ -1,4 +1,4 @@
-import { CopyError } from './sources/plant-source.js'
+import type { Output } from './command-line.js'
 
 export interface Task {
   name: 'backup' | 'export' | 'import' | 'migrate'
@@ -15,8 +15,7 @@ export interface Task {
  * @param state returns what has been done so far, for people
  */
 export function showProgress (
-  { name, from, to, quiet }: Task, state: () => string,
-  output: Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'write'> = process.stderr
+  { name, from, to, quiet }: Task, output: Pick<Output, 'isTTY' | 'columns' | 'write'>, state: () => string
 ) {
   /** Writes a line above the progress, even with `--quiet`. */
   function line (text: string): void {
@@ -39,16 +38,4 @@ export function showProgress (
       if (!quiet) line(`${name}: ${state()}`)
     }
   }
-}
-
-/**
- * A signal that SIGINT and SIGTERM abort, so that the command can stop cleanly; sent again, they end the process. Not
- * SIGHUP, which nohup(1) ignores.
- */
-export function interruption (): AbortSignal {
-  const controller = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM']) {
-    process.once(name, () => controller.abort(new CopyError('interrupted: run it again')))
-  }
-  return controller.signal
 }

@@ -1,0 +1,88 @@
+import { messageOf } from '../../error-message.js'
+import type { StoreLocation } from '../../config/configuration.js'
+import { createStore } from '../../config/configured-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type PlantStore } from '../../stores/plant-store.js'
+import type { Surroundings } from '../command-line.js'
+import type { Task } from '../progress.js'
+import { orInterrupted, runCopy, type Tally } from '../run-copy.js'
+import { CopyError, type Entry, type PlantSource } from '../sources/plant-source.js'
+
+/** Milliseconds for which a plant is retried, and from which the driver's timeouts follow: enough for an election. */
+const STORE_TIMEOUT = 60_000
+/** Pages that are pending at once: memory use does not grow with the size of the source. */
+const MAX_PAGES = 6
+
+/** Copies the plants of a source to a store; returns the exit code. */
+export async function copyToStore (
+  task: Task, source: PlantSource, location: StoreLocation, surroundings: Surroundings
+): Promise<number> {
+  const { interruption } = surroundings
+  const store = await createStore({ ...location, STORE_TIMEOUT })
+  await store.open?.()
+  try {
+    // An unreachable MongoDB most likely means a wrong URL; a locked database file is waited for with each plant.
+    if (location.MONGODB_URL !== undefined) await orInterrupted(requireReady(store), interruption)
+    return await runCopy(task, source, surroundings, (...copy) => createPlants(store, ...copy))
+  } finally {
+    await orInterrupted(store.close?.(), interruption)
+  }
+}
+
+/**
+ * Creates plants through a store, which batches and retries them and reports each outcome. A copy can be interrupted
+ * and run again at any time, since existing plants are not changed.
+ * If it is interrupted, or fails, it closes the store, which writes pending plants once, without retries.
+ */
+export async function createPlants (
+  store: PlantStore, pages: AsyncIterable<readonly Entry[]>, tally: Tally, interruption: AbortSignal
+): Promise<void> {
+  const failure = new AbortController()
+  const stop = AbortSignal.any([interruption, failure.signal])
+  stop.addEventListener('abort', () => { store.close?.() })
+
+  async function createEntry ({ where, plant }: Entry): Promise<void> {
+    if (typeof plant === 'string') return tally.add('invalid', where, plant)
+    try {
+      const outcome = await store.create(plant, performance.now() + STORE_TIMEOUT)
+      if (outcome === 'stored') tally.copied++
+      else if (outcome === 'same') tally.alreadyThere++
+      else tally.add('inConflict', where, `another plant has the id ${plant.id}`)
+    } catch (error) {
+      const reason = await reasonOf(error, store).catch(fault => failure.abort(fault))
+      if (reason !== undefined && !stop.aborted) tally.add('invalid', where, reason)
+    }
+  }
+
+  const pending = new Set<Promise<unknown>>()
+  try {
+    for await (const page of pages) {
+      const created = Promise.all(page.map(createEntry)).finally(() => pending.delete(created))
+      pending.add(created)
+      if (pending.size >= MAX_PAGES) await Promise.race(pending)
+      if (stop.aborted) break
+    }
+  } finally {
+    await Promise.all(pending)
+  }
+  stop.throwIfAborted()
+}
+
+/**
+ * Why a plant was not stored, though the store is ready.
+ * @throws {CopyError} if the store is not ready, and so at fault; and any fault of the program
+ */
+async function reasonOf (error: unknown, store: PlantStore): Promise<string> {
+  const isUnknown = error instanceof PlantOutcomeUnknown
+  if (!isUnknown && !(error instanceof PlantNotStored)) throw error
+  await requireReady(store)
+  return `${isUnknown ? 'it may have been stored' : 'it was not stored'}: ${error.message}`
+}
+
+/** @throws {CopyError} if the store is not ready */
+async function requireReady (store: PlantStore): Promise<void> {
+  try {
+    await store.ready?.()
+  } catch (fault) {
+    throw new CopyError(messageOf(fault))
+  }
+}
