@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { bare, Program, program, testFolder, type ExitResult } from '../support/process/program.js'
 import { needsProgram } from '../support/process/needs.js'
+import { hang } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { openSqlite, plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
@@ -24,10 +25,10 @@ function folderThatBlocks (t: Test): string {
   return folder
 }
 
-/** A MongoDB that does not respond to one command; `whenHung` is called at each. */
-async function mongoThatHangs (t: Test, command: string, whenHung = () => {}): Promise<string> {
+/** A MongoDB that does not respond to any command of a kind. */
+async function mongoThatHangs (t: Test, command: string): Promise<string> {
   const mongo = await ScriptedMongo.start(t)
-  mongo.on(command, () => whenHung(), { times: 1_000 })
+  mongo.on(command, hang(), { times: 1_000 })
   return mongo.url
 }
 
@@ -180,8 +181,13 @@ t.test('a MongoDB that does not respond holds up an interrupted command for seco
   mkdirSync(data)
   fill(data, manyPlants(3))
   const interruption = new AbortController()
-  const MONGODB_URL = await mongoThatHangs(t, 'insert', () => interruption.abort())
-  const migrating = runHere(['migrate'], { DATA_DIR: data, MONGODB_URL }, interruption)
+  const mongo = await ScriptedMongo.start(t)
+  // The check before the copy is answered.
+  mongo.on('insert', (_context, execute) => {
+    mongo.on('insert', () => interruption.abort(), { times: 1_000 })
+    return execute()
+  })
+  const migrating = runHere(['migrate'], { DATA_DIR: data, MONGODB_URL: mongo.url }, interruption)
 
   const file = join(folder, 'plants.ndjson')
   const exporting = new Program(['export', file], { MONGODB_URL: await mongoThatHangs(t, 'find') })

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync, cpSync, createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import t from 'tap'
@@ -8,7 +10,7 @@ import { Tally } from '../../src/commands/run-copy.js'
 import { writeLines } from '../../src/commands/export.js'
 import { createFile } from '../../src/commands/targets/new-file.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
-import { Program, program, run, testFolder, token } from '../support/process/program.js'
+import { Program, program, projectFile, run, testFolder, token } from '../support/process/program.js'
 import { delayReply } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { execute, plantsInFile } from '../support/stores/sqlite-file.js'
@@ -61,6 +63,24 @@ t.test('plants that cannot be migrated are named by their ids, without the advic
   t.match(stderr, /^id 4: name must be a string of well-formed Unicode$/m)
   t.notMatch(stderr, 'again')
   t.strictSame(mongo.majority().get(2n), { name: 'another' })
+})
+
+t.test('a plant that is too large to be sent is named and counted as invalid, and all others are copied', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const folder = testFolder(t)
+  const large = { id: 7n, name: 'n'.repeat(18 * 2 ** 20) }
+  fill(folder, [...manyPlants(7), large, ...manyPlants(3, 8)])
+  const target = { MONGODB_URL: mongo.url }
+  const migrated = await runHere(['migrate'], { ...target, DATA_DIR: folder })
+  t.match(migrated, { code: 1, stdout: 'copied 10, already there 0, in conflict 0, invalid 1\n', stderr: /^id 7: it was not stored: .*$/m })
+
+  const file = join(folder, 'lines.ndjson')
+  const line = (name: string, id: number) => `{"id":${id},"name":"${name}"}\n`
+  writeFileSync(file, [line('twenty', 20), line(large.name, 21), line('n'.repeat(2 ** 27), 22), line('twenty-three', 23)].join(''))
+  const imported = await runHere(['import', file], target)
+  t.match(imported, { code: 1, stdout: 'copied 2, already there 0, in conflict 0, invalid 2\n', stderr: /^line 2: it was not stored: .*$/m })
+  t.match(imported.stderr, /^line 3: it is longer than 128 MiB$/m)
+  t.match(imported.stderr, /^import: 100 %, 2 plants, 2 invalid$/m)
 })
 
 t.test('an interrupted migration reports its progress, and a second run completes it, with the plants created meanwhile', async t => {
@@ -149,6 +169,23 @@ t.test('failures are reported in one line, without credentials, and no store is 
     t.notMatch(stderr, token)
   }))
   t.notOk(existsSync(join(folder, 'data')))
+})
+
+t.test('without the package mongodb, every command says in one line what to install', async t => {
+  const folder = testFolder(t)
+  fill(folder, [{ id: 1n, name: 'one' }])
+  cpSync(projectFile('build/src'), join(folder, 'dist'), { recursive: true })
+  copyFileSync(projectFile('package.json'), join(folder, 'package.json'))
+  mkdirSync(join(folder, 'node_modules'))
+  for (const name of readdirSync(projectFile('node_modules'))) {
+    if (name !== 'mongodb') symlinkSync(projectFile(`node_modules/${name}`), join(folder, 'node_modules', name))
+  }
+  const env = { PATH: process.env.PATH, DATA_DIR: folder, MONGODB_URL: 'mongodb://127.0.0.1:1/', ACCESS_TOKENS: token }
+  for (const command of ['serve', 'export', 'import', 'migrate']) {
+    const { status, stderr } = spawnSync(process.execPath, [join(folder, 'dist/commands/main.js'), command], { env, encoding: 'utf8', timeout: 60_000 })
+    t.equal(status, 1, command)
+    t.match(stderr, /^plant-store: .*\bnpm install mongodb\n$/, command)
+  }
 })
 
 t.test('an export names a row that is not a valid plant by its id, and writes the others', async t => {
