@@ -27,7 +27,7 @@ export interface Service {
 
 /** The service, not listening, on a store that is opened here and closed after the test. */
 export async function buildService (
-  t: Test, store: PlantStore, { tokens = [TOKEN], ...configuration }: Partial<Configuration> & { tokens?: Tokens } = {}
+  t: Pick<Test, 'teardown'>, store: PlantStore, { tokens = [TOKEN], ...configuration }: Partial<Configuration> & { tokens?: Tokens } = {}
 ): Promise<Service> {
   const log: string[] = []
   const health = new Health(store)
