@@ -101,6 +101,8 @@ export class SqliteClient implements StoreWriter {
     thread.on('error', (error: unknown) => {
       if (hasLoaded) unanswered = { ...unanswered, message: `${unanswered.message}: ${messageOf(error)}` }
       else unanswered = loadingFailure(error, this.path)
+      // An earlier thread has loaded the same code.
+      if (!hasLoaded && this.#openedFile !== undefined) unanswered = { ...unanswered, kind: 'busy' }
     })
     thread.on('exit', () => {
       this.#thread = undefined
