@@ -35,7 +35,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
   'stores/batching/batch-queue.js': [
     ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.earlierError instanceof PlantOutcomeUnknown))', 'if (true)'],
     ['a write that rejects reported as not stored', "new PlantOutcomeUnknown('the write failed", "new PlantNotStored('the write failed"],
-    ['a place in flight that is not given back if the write rejects', "results = new PlantOutcomeUnknown('the write failed", "throw new PlantOutcomeUnknown('the write failed"],
+    ['a write that rejects and keeps its place in flight', "results = new PlantOutcomeUnknown('the write failed in an unexpected way', { cause })", 'return'],
     ['a close that does not wait for writes in flight', '(this.#inFlight.size > 0 || !this.#pending.isEmpty)', '!this.#pending.isEmpty'],
     ['a close that gives up pending plants without sending them', 'isFailing || create.earlierError !== undefined', 'true'],
     ['more than one transaction at a time', 'this.#inFlight.size >= this.writer.maxInFlight', 'this.#inFlight.size > this.writer.maxInFlight'],
@@ -49,7 +49,6 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['no pause between attempts', 'longest * (0.5 + this.random() / 2)', '0']
   ],
   'stores/batching/pending-creates.js': [
-    ['a section of the line that is lost', 'this.#sections.shift() ?? newSection()', 'this.#sections.splice(0, 2)[0] ?? newSection()'],
     ['a deadline that is looked for in the wrong place', 'create.deadline < section.earliestDeadline', 'create.deadline > section.earliestDeadline']
   ],
   'stores/sqlite/sqlite-client.js': [

@@ -8,6 +8,7 @@ import { PlantNotStored } from '../../src/stores/plant-store.js'
 import { SqliteClient } from '../../src/stores/sqlite/sqlite-client.js'
 import { VirtualClock } from '../support/virtual-clock.js'
 import { Random } from './random.js'
+import { RejectingWriter } from './rejecting-writer.js'
 import { SimulatedMongo } from './simulated-mongo.js'
 import { SimulatedSqlite } from './simulated-sqlite.js'
 import { fieldsOf } from './simulated-store.js'
@@ -25,7 +26,7 @@ interface Request {
 }
 
 /** The time after the last fault in which all pending plants must be stored: a back-off, and some attempts. */
-const RECOVERY_MS = 3_000
+const RECOVERY_MS = 1_000
 /** The body of every request. */
 const BODY = Buffer.alloc(100)
 /** A response may be as late as a timer. */
@@ -57,7 +58,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     const writer = simulated instanceof SimulatedMongo
       ? new MongoWriter(simulated.connect(), story.ownClient ? () => simulated.connect() : undefined, clock)
       : new SqliteClient('simulated.db', clock, simulated.startThread)
-    const store = new BatchedPlantStore(writer, clock, random.next)
+    const store = new BatchedPlantStore(new RejectingWriter(writer, simulated), clock, random.next)
     const queue = new PendingLimits({ bodyLimit: 1_000, queueLimit, queueBytes: 1_000_000 })
     return { store, queue, createPlant: plantCreator(store, queue, storeTimeout, clock) }
   }

@@ -5,9 +5,6 @@ import { parseArgs } from 'node:util'
 import { play } from './play.js'
 import { storyOf, type Story } from './story.js'
 
-/** The number of stories played concurrently, so that each turn of the real event loop serves all of them. */
-const LANES = 64
-
 /** A story with a contradiction, made as short as possible. */
 export interface Finding {
   seed: number
@@ -26,16 +23,12 @@ export async function simulate (
 ): Promise<Finding | undefined> {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
-  let next = first
-  let played = 0
   let found: Story | undefined
-  await Promise.all(Array.from({ length: LANES }, async () => {
-    while (next < first + count && found === undefined) {
-      const story = storyOf(next++)
-      if (await play(story) !== undefined) found ??= story
-      if (++played % 10_000 === 0) onProgress?.(played)
-    }
-  }))
+  for (let played = 0; played < count && found === undefined; played++) {
+    const story = storyOf(first + played)
+    if (await play(story) !== undefined) found = story
+    if (played > 0 && played % 10_000 === 0) onProgress?.(played)
+  }
   Error.stackTraceLimit = stackTraceLimit
   return found === undefined ? undefined : await shrink(found)
 }

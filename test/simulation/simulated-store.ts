@@ -11,8 +11,8 @@ export function textOf ({ name, tag }: { name: string, tag?: string | undefined 
 
 /** The plant without its id that has this text. */
 export function fieldsOf (text: string): { name: string, tag?: string } {
-  const [name = '', tag] = text.split(', ')
-  return tag === undefined ? { name } : { name, tag }
+  const comma = text.indexOf(', ')
+  return comma < 0 ? { name: text } : { name: text.slice(0, comma), tag: text.slice(comma + 2) }
 }
 
 /** The common parts of both simulated stores: the plants, the faults to come, and a record of what happened. */
@@ -55,7 +55,7 @@ export class SimulatedStore {
   }
 
   /** Takes the fault for the next command of a kind. */
-  protected takeFault (to: FaultStep['to']): Fault | undefined {
+  takeFault (to: FaultStep['to']): Fault | undefined {
     const step = this.#faults.find(fault => fault.to === to && fault.times > 0)
     if (step === undefined) return undefined
     step.times--
@@ -77,7 +77,7 @@ export class SimulatedStore {
   }
 
   /** Records the start of a fault; returns a function that records its end. */
-  protected faultBegins (): () => void {
+  faultBegins (): () => void {
     this.faultsInFlight++
     let isOver = false
     return () => {

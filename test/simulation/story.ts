@@ -22,11 +22,13 @@ export type Fault =
   | { kind: 'no thread' }
   /** Both: the reply is delayed. */
   | { kind: 'slow', after: number }
+  /** Both: the writer throws at once, or writes and then rejects. */
+  | { kind: 'rejects', writes: boolean }
 
 export type Step = { at: number } & (
   | { do: 'create', id: number, text: string }
   /** The next `times` commands of this kind have the fault. */
-  | { do: 'fault', to: 'write' | 'read' | 'connect', fault: Fault, times: number }
+  | { do: 'fault', to: 'write' | 'read' | 'connect' | 'writer', fault: Fault, times: number }
   /** MongoDB: writes that have not reached the majority are lost; replication stops, or resumes. */
   | { do: 'roll back' | 'lag' | 'catch up' }
   /** MongoDB: connections to the primary, or to another server, are lost, which the driver does not tell commands. */
@@ -68,6 +70,9 @@ export function storyOf (seed: number): Story {
         // Mostly a new plant, sometimes one that was created before.
         steps.push({ at, do: 'create', id, text: random.chance(0.3) ? 'fern' : random.chance(0.5) ? 'fern, tall' : `plant ${steps.length}` })
       }
+    } else if (sort < 0.58) {
+      const fault: Fault = { kind: 'rejects', writes: random.chance(0.5) }
+      steps.push({ at, do: 'fault', to: 'writer', fault, times: random.pick(1, 1, 2, 5, 1_000) })
     } else if (sort < 0.96) {
       steps.push(store === 'MongoDB' ? mongoFault(at, random) : sqliteFault(at, random))
     } else if (sort < 0.97 || step > length - 3) {
@@ -79,7 +84,7 @@ export function storyOf (seed: number): Story {
   return {
     seed,
     store,
-    storeTimeout: random.pick(300, 1_000, 10_000, 10_000),
+    storeTimeout: random.pick(500, 1_000, 2_000, 2_000),
     queueLimit: random.chance(0.1) ? 1 + random.below(5) : 1_000,
     poison: random.chance(0.2) ? [1 + random.below(ids)] : [],
     // Without events, the same error may be of a response that the driver cannot read.

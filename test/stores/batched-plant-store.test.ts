@@ -310,7 +310,7 @@ async function readyStore () {
   return {
     ...fakes,
     async create (...ids: number[]): Promise<void> {
-      create(ids, 60)
+      await create(ids, 60)
       await clock.pass(1_060)
     }
   }

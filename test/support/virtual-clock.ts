@@ -1,9 +1,9 @@
 import type { Clock } from '../../src/clock.js'
 
 interface Task {
+  readonly at: number
+  readonly run: () => void
   unref: () => void
-  at: number
-  run: () => void
   isRef: boolean
 }
 
@@ -11,7 +11,7 @@ interface Task {
 export class VirtualClock implements Clock {
   #now = 1_000
   /** In the order in which they are due; those due at the same time in the order in which they were added. */
-  #tasks: Task[] = []
+  readonly #tasks: Task[] = []
   #immediates: (() => void)[] = []
 
   now (): number {
@@ -20,15 +20,21 @@ export class VirtualClock implements Clock {
 
   setTimeout (run: () => void, delay: number): Task {
     // As in Node, a delay has whole milliseconds, at least one.
-    const unref = (): void => { task.isRef = false }
-    const task: Task = { unref, at: this.#now + Math.max(Math.trunc(delay), 1), run, isRef: true }
-    this.#tasks.push(task)
-    this.#tasks.sort((one, other) => one.at - other.at)
+    const at = this.#now + Math.max(Math.trunc(delay), 1)
+    const task: Task = { at, run, unref: () => { task.isRef = false }, isRef: true }
+    let start = 0
+    for (let end = this.#tasks.length; start < end;) {
+      const middle = (start + end) >> 1
+      if ((this.#tasks[middle] as Task).at > at) end = middle
+      else start = middle + 1
+    }
+    this.#tasks.splice(start, 0, task)
     return task
   }
 
   clearTimeout (timer: object): void {
-    this.#tasks = this.#tasks.filter(other => other !== timer)
+    const index = this.#tasks.indexOf(timer as Task)
+    if (index >= 0) this.#tasks.splice(index, 1)
   }
 
   setImmediate (task: () => void): object {
@@ -48,9 +54,12 @@ export class VirtualClock implements Clock {
 
   /** Runs one turn of the event loop: the immediates or, if there are none, the next timer. Promises do not settle. */
   step (): void {
-    const immediates = this.#immediates.splice(0)
-    for (const run of immediates) run()
-    if (immediates.length > 0) return
+    if (this.#immediates.length > 0) {
+      const immediates = this.#immediates
+      this.#immediates = []
+      for (const run of immediates) run()
+      return
+    }
     const task = this.#tasks.shift()
     if (task === undefined) return
     this.#now = Math.max(this.#now, task.at)
@@ -65,15 +74,15 @@ export class VirtualClock implements Clock {
   /** Advances the clock and runs all tasks that become due; ends early if `stop` returns true after a turn. */
   async pass (ms: number, stop = () => false): Promise<void> {
     const end = this.#now + ms
-    await settle()
+    await settled()
     for (let next = this.next; next !== undefined && next <= end; next = this.next) {
       this.step()
-      await settle()
+      await settled()
       if (stop()) return
     }
-    this.#now = end
+    this.#now = Math.max(this.#now, end)
   }
 }
 
-/** Lets promises settle, and code that awaits them run. */
-const settle = () => new Promise(resolve => setImmediate(resolve))
+/** Resolves when promises have settled, and all code that awaited them has run: Node's next tick comes after that. */
+const settled = () => new Promise(resolve => process.nextTick(resolve))
