@@ -5,6 +5,7 @@ import { errorCodes, type ErrorName } from './errors.js'
 
 // JSON Schema has no keyword for an exact 64-bit integer, nor for well-formed Unicode. Both are custom TypeBox kinds,
 // which compile into the validator and appear in OpenAPI as their types on the wire.
+/** The kind of an id. */
 export const INT64 = 'plant-store:int64'
 TypeRegistry.Set(INT64, (_schema, value) => typeof value === 'bigint' && BigInt.asIntN(64, value) === value)
 TypeRegistry.Set('plant-store:text', (_schema, value) => typeof value === 'string' && value.isWellFormed())
@@ -45,7 +46,7 @@ type Headers = Record<string, { description: string, [keyword: string]: unknown 
 const headers: Readonly<Record<number, Headers>> = {
   401: { 'WWW-Authenticate': { description: 'The challenge of RFC 6750, section 3', type: 'string', example: 'Bearer realm="plant-store"' } },
   405: { Allow: { description: 'The methods that the path accepts', type: 'string', example: 'POST' } },
-  503: { 'Retry-After': { description: 'Seconds until a retry', type: 'integer', examples: [1] } }
+  503: { 'Retry-After': { description: 'Seconds until a retry', type: 'integer', example: 1 } }
 }
 const requestId = { description: 'The id of the request in the log of the service', type: 'string', example: 'k3jd8s1q-2f' }
 

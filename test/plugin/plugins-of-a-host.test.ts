@@ -14,7 +14,7 @@ import { jsonSchemaTransform, serializerCompiler, validatorCompiler, type ZodTyp
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { z } from 'zod'
-import plantStore, { memoryPlantStore, type PlantStore, type Tokens } from '../../src/index.js'
+import plantStore, { errorCodes, memoryPlantStore, type PlantStore, type Tokens } from '../../src/index.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { answersPlant, create, TOKEN } from '../support/http/service.js'
 
@@ -109,11 +109,34 @@ t.test('@fastify/swagger documents the route fully, also where untagged routes a
   t.not(document.paths['/b/plants'].post.operationId, post.operationId, 'an operationId is unique')
   t.match(post.requestBody, { required: true, content: { 'application/json': { schema: { required: ['id', 'name'], properties: { id: { type: 'integer', format: 'int64' } } } } } })
   t.strictSame(Object.keys(post.responses), ['200', '400', '401', '413', '415', '500', '503', '504'], 'the statuses that the plugin itself sends')
-  t.strictSame(Object.keys(post.responses[400].content['application/json'].examples), ['requestMalformed', 'bodyMissing', 'bodyNotJson', 'plantInvalid', 'idTaken'])
-  t.match(post.responses[400].description, /40000: .*40004: /s)
+  t.strictSame(Object.keys(post.responses[400].content['application/json'].examples), ['plantInvalid', 'idTaken', 'bodyNotJson', 'bodyMissing', 'requestMalformed'])
+  t.match(post.responses[400].description, /40003: .*40000: /s)
   t.match(post.responses[503].headers, { 'Retry-After': { schema: { type: 'integer' } }, 'X-Request-Id': {} })
   t.match(post.responses[401].headers, { 'WWW-Authenticate': {} })
   await keepsTheContract(t, app, '/b/plants')
+})
+
+/** The places in a document where the keyword `examples` is an array, which OpenAPI 3.0 does not know. */
+function arraysOfExamples (value: unknown, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const inside = arraysOfExamples(inner, `${path}/${key}`)
+    return key === 'examples' && Array.isArray(inner) ? [`${path}/${key}`, ...inside] : inside
+  })
+}
+
+t.test('the document is valid in OpenAPI 3.0 too, which has no arrays of examples, and every error is an example', async t => {
+  const app = host(t)
+  await app.register(swagger, { openapi: {} })
+  await register(app)
+  const { document, post } = await documented(app)
+  t.match(document.openapi, /^3\.0/)
+  t.strictSame(arraysOfExamples(document), [])
+  t.equal(post.responses[200].content['application/json'].schema.properties.name.example, 'Monstera deliciosa')
+  t.strictSame(post.responses[400].content['application/json'].examples.idTaken.value, {
+    error: errorCodes.idTaken[1], message: errorCodes.idTaken[2]
+  })
+  t.strictSame(post.responses[503].headers['Retry-After'].schema, { type: 'integer', example: 1 })
 })
 
 t.test('the document names the host\'s own bearer scheme if it has one', async t => {
