@@ -35,7 +35,7 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
   const limits = new PendingLimits(bounds)
   channels.queue.publish(limits)
   const createPlant = plantCreator(store, limits, storeTimeout)
-  const expectBody = pendingRequests(limits)
+  const expectBody = pendingRequests(app, limits, storeTimeout)
   const authenticate = await bearerAuthentication(app, tokens)
 
   app.decorateRequest(PENDING, null)

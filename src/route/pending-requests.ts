@@ -1,5 +1,6 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { onRequestHookHandler } from 'fastify'
+import type { FastifyInstance, onRequestHookHandler } from 'fastify'
 import type { PendingLimits } from '../pending/pending-limits.js'
 import { PendingRequest } from '../pending/pending-request.js'
 import { watchRest } from './rest-of-body.js'
@@ -10,16 +11,26 @@ export const PENDING = 'plantStorePending'
 /** Of each connection, its pipelined requests. */
 const pipelined = new WeakMap<Socket, Set<PendingRequest>>()
 
-/** Makes the `onRequest` hook that gives each request its `PendingRequest`, which ends with it, however that ends. */
-export function pendingRequests (limits: PendingLimits): onRequestHookHandler {
+/**
+ * Adds the `onRequest` hook that gives each request its `PendingRequest`, which ends with it, however that ends. When the
+ * app is closed, requests that have no response within `storeTimeout` milliseconds lose their connection.
+ */
+export function pendingRequests (app: FastifyInstance, limits: PendingLimits, storeTimeout: number): onRequestHookHandler {
+  const open = new Set<ServerResponse>()
+  app.addHook('preClose', async () => {
+    setTimeout(() => { for (const response of open) response.destroy() }, storeTimeout).unref()
+  })
+
   return function expectBody ({ raw }, reply, done) {
     const pending = new PendingRequest(limits, reply)
     reply.request.setDecorator(PENDING, pending)
+    open.add(reply.raw)
     // On Node 20 and 22, a response that waits for its turn emits no `close` if the connection closes.
     const connection = reply.raw.socket === null ? raw.socket : undefined
     if (connection !== undefined) endWith(connection, pending)
     reply.raw.on('close', () => {
       pending.end()
+      open.delete(reply.raw)
       if (connection !== undefined) pipelined.get(connection)?.delete(pending)
       if (!raw.readableEnded) watchRest(raw)
     })

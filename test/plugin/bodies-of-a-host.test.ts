@@ -1,0 +1,257 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { PassThrough, Readable, Writable } from 'node:stream'
+import type { FastifyInstance, preParsingHookHandler } from 'fastify'
+import t from 'tap'
+import plantStore, { channels, memoryPlantStore, type PlantStore, type QueueMessage } from '../../src/index.js'
+import { host, PLANT, tokens } from '../support/http/hosts.js'
+import { listen, RawConnection } from '../support/http/raw-connection.js'
+import { answersError, AUTHORIZATION, create, HEAD, JSON_TYPE } from '../support/http/service.js'
+import { until } from '../support/until.js'
+
+const SMALL = JSON.stringify(PLANT)
+const LARGE = JSON.stringify({ ...PLANT, name: 'x'.repeat(300_000) })
+const CHUNKED = 'Transfer-Encoding: chunked'
+
+/** A create request over a socket. */
+function requestOf (body: string, { type = JSON_TYPE, isChunked = false } = {}): string {
+  const length = isChunked ? CHUNKED : `Content-Length: ${body.length}`
+  const sent = isChunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body
+  return [...HEAD.slice(0, 2), AUTHORIZATION, type, length, '', sent].join('\r\n')
+}
+
+/** Registers the plugin, and returns what its requests hold. */
+async function register (app: FastifyInstance, options: object = {}): Promise<QueueMessage> {
+  let queue: QueueMessage = { pending: NaN, bytes: NaN }
+  const observe = (message: QueueMessage): void => { queue = message }
+  channels.queue.subscribe(observe)
+  await app.register(plantStore, { store: memoryPlantStore(), tokens, ...options })
+  channels.queue.unsubscribe(observe)
+  return queue
+}
+
+/** As fastify-raw-body does it: a copy of the body up to the route's limit, beyond which the request is paused. */
+const copyBody: preParsingHookHandler = (request, _reply, payload, done) => {
+  let received = 0
+  const copy = (chunk: Buffer): void => {
+    received += chunk.length
+    if (received <= request.routeOptions.bodyLimit) return
+    payload.off('data', copy).pause()
+  }
+  payload.on('data', copy)
+  done(null, payload)
+}
+const neverTakes = (): Writable => new Writable({ write () {} })
+
+const readers: Record<string, preParsingHookHandler> = {
+  'copies the body, and pauses at the limit': copyBody,
+  'pauses the body': async (_request, _reply, payload) => { payload.pause() },
+  'pipes the body into what takes nothing, and returns another': async (_request, _reply, payload) => {
+    payload.pipe(neverTakes())
+    return Readable.from([LARGE])
+  },
+  'returns what it pipes the body into': async (_request, _reply, payload) => payload.pipe(new PassThrough()),
+  'returns what it pipes the body into, which fails': async (_request, _reply, payload) => (
+    payload.pipe(new PassThrough({ transform: (_chunk, _encoding, done) => { setImmediate(done, new Error('not gzip')) } }))
+  )
+}
+const refused: Record<string, { request: string, statuses: number[], limits?: object }> = {
+  'a body over the limit': { request: requestOf(LARGE), statuses: [413, 400] },
+  'a body over the limit, in chunks': { request: requestOf(LARGE, { isChunked: true }), statuses: [413, 400] },
+  'another media type': { request: requestOf(LARGE, { type: 'Content-Type: text/xml' }), statuses: [415] },
+  'no room': { request: requestOf(LARGE), statuses: [503, 400], limits: { bodyLimit: 1_000_000, queueBytes: 1_000 } },
+  'text that is not JSON': { request: requestOf('{'), statuses: [400, 413] }
+}
+
+for (const [hook, preParsing] of Object.entries(readers)) {
+  t.test(`behind a hook that ${hook}, a refused body is read to its end, or the connection is closed`, async t => {
+    for (const [name, { request, statuses, limits }] of Object.entries(refused)) {
+      const app = host(t)
+      app.addHook('preParsing', preParsing)
+      await register(app, { bodyLimit: 100_000, ...limits })
+      const connection = await RawConnection.open(t, await listen(app))
+      connection.socket.write(request)
+      const { status, headers } = await connection.answer()
+      t.ok(statuses.includes(status), `${name}: ${status}`)
+      if (headers.connection !== 'close') {
+        connection.socket.write(requestOf('{'))
+        await connection.answer().catch(() => connection.closed())
+      }
+      await app.close()
+      connection.socket.destroy()
+    }
+  })
+}
+
+t.test('bodyLimit is the limit of the route, which hooks of the host can read', async t => {
+  const app = host(t)
+  app.addHook('preParsing', copyBody)
+  await register(app, { bodyLimit: 4_000_000 })
+  const connection = await RawConnection.open(t, await listen(app))
+  connection.socket.write(requestOf(JSON.stringify({ ...PLANT, name: 'x'.repeat(2_000_000) })))
+  t.equal((await connection.answer()).status, 200)
+})
+
+t.test('a Connection: close that a hook of the host has set stays on every response', async t => {
+  for (const hook of ['onRequest', 'onSend'] as const) {
+    const app = host(t)
+    app.addHook(hook as 'onRequest', async (_request, reply) => { reply.header('connection', 'close') })
+    await register(app, { bodyLimit: 1_000, queueBytes: 500 })
+    const text = 'x'.repeat(600)
+    for (const [status, body, headers] of [
+      [200, PLANT, {}], [400, '{', {}], [400, '', {}], [401, PLANT, { authorization: undefined }],
+      [413, `"${text}${text}"`, {}], [415, PLANT, { 'content-type': 'text/xml' }], [503, `"${text}"`, {}]
+    ] as const) {
+      const response = await create(app, '/plants', body, headers)
+      t.strictSame([response.statusCode, response.headers.connection], [status, 'close'], `${hook}: ${status}`)
+    }
+  }
+})
+
+t.test('a body that was read before Fastify is an error at once, unless a preParsing hook gives it back', async t => {
+  const app = host(t, {
+    serverFactory: (handler: (request: IncomingMessage, response: object) => void) => createServer(async (request, response) => {
+      const rawBody = Buffer.concat(await request.toArray())
+      handler(Object.assign(request, { rawBody }), response)
+    })
+  })
+  await app.register(async scope => { await register(scope) })
+  await app.register(async scope => {
+    scope.addHook('preParsing', async request => Readable.from([Object(request.raw).rawBody]))
+    await register(scope, { prefix: '/restored' })
+  })
+  const connection = await RawConnection.open(t, await listen(app))
+  connection.socket.write(requestOf(SMALL))
+  t.match(await connection.answer(), { status: 500, body: /The body could not be read; this request did not store the plant/ })
+  connection.socket.write(requestOf(SMALL).replace('/plants', '/restored/plants'))
+  t.equal((await connection.answer()).status, 200)
+})
+
+t.test('queueLimit and queueBytes hold while a hook of the host waits', async t => {
+  for (const hook of ['preValidation', 'preHandler', 'preSerialization', 'onSend'] as const) {
+    const app = host(t)
+    let release = (): void => {}
+    const released = new Promise<void>(resolve => { release = resolve })
+    app.addHook(hook as 'preHandler', async (_request, reply) => { if (reply.statusCode === 200) await released })
+    const queue = await register(app, { queueLimit: 4, queueBytes: 2_000 })
+    const waiting = [1, 2, 3].map(async id => create(app, '/plants', { id, name: 'x'.repeat(400) }))
+    await until(() => queue.pending === 3)
+    t.ok(queue.bytes > 1_200)
+    answersError(t, await create(app, '/plants', { id: 4, name: 'x'.repeat(1_000) }), 50301, /are too large/, hook)
+    const fourth = create(app, '/plants', { id: 5, name: 'Fern' })
+    await until(() => queue.pending === 4)
+    answersError(t, await create(app, '/plants', PLANT), 50301, /Too many create requests/, hook)
+    release()
+    for (const response of [...waiting, fourth]) t.equal((await response).statusCode, 200)
+    await until(() => queue.pending === 0)
+    t.equal(queue.bytes, 0)
+  }
+})
+
+/** A stream with the beginning of a body, which is destroyed soon. */
+function broken (error?: Error): Readable {
+  const stream = new Readable({ read () {} })
+  stream.push('{"id":1,')
+  stream.once('resume', () => { setImmediate(() => stream.destroy(error)) })
+  return stream
+}
+
+/** A stream that goes on after the client has left. */
+function outliving (payload: Readable): Readable {
+  const stream = new PassThrough()
+  payload.once('data', chunk => { stream.write(chunk) })
+  payload.once('close', () => {
+    stream.write('more')
+    setImmediate(() => stream.destroy())
+  })
+  return stream
+}
+
+/** How a request ends that does not come to the store. The client leaves when the request is pending, if it must. */
+const ends: Record<string, { hooks: (app: FastifyInstance) => void, sent?: string, clientLeaves?: boolean }> = {
+  'a hook throws': { hooks: app => app.addHook('preHandler', async () => { throw new Error('no') }) },
+  'a hook replies': { hooks: app => app.addHook('preValidation', async (_request, reply) => reply.code(403).send('no')) },
+  'a hook hijacks the reply': {
+    hooks: app => app.addHook('preHandler', async (_request, reply) => { reply.hijack().raw.end('mine') })
+  },
+  'a hook hijacks the reply and never answers, and the client leaves': {
+    hooks: app => app.addHook('preHandler', async (_request, reply) => { reply.hijack() }), clientLeaves: true
+  },
+  'a hook never calls back, and the client leaves': {
+    hooks: app => app.addHook('preHandler', () => {}), clientLeaves: true
+  },
+  'a hook never calls back, and the client of pipelined requests leaves': {
+    hooks: app => app.addHook('preHandler', () => {}), clientLeaves: true, sent: requestOf(SMALL).repeat(20)
+  },
+  'the client leaves while it sends the body': { hooks: () => {}, clientLeaves: true, sent: requestOf(LARGE).slice(0, 9_000) },
+  'the stream of a preParsing hook fails': { hooks: app => app.addHook('preParsing', async () => broken(new Error('no'))) },
+  'the stream of a preParsing hook is destroyed': { hooks: app => app.addHook('preParsing', async () => broken()) },
+  'the stream of a preParsing hook was destroyed before': {
+    hooks: app => app.addHook('preParsing', async () => new Readable({ read () {} }).destroy())
+  },
+  'the stream of a preParsing hook is destroyed after the request has ended': {
+    hooks: app => app.addHook('preParsing', async (_request, _reply, payload) => {
+      await once(payload.resume(), 'end')
+      return broken()
+    })
+  },
+  'the client leaves before the stream of a preParsing hook is destroyed': {
+    hooks: app => app.addHook('preParsing', async (_request, _reply, payload) => outliving(payload)),
+    clientLeaves: true,
+    sent: requestOf(LARGE).slice(0, 9_000)
+  },
+  'the stream of a preParsing hook is not one of bytes': {
+    hooks: app => app.addHook('preParsing', async () => Readable.from([{ id: 1 }]))
+  },
+  'the stream of a preParsing hook fails with what is no error': {
+    hooks: app => app.addHook('preParsing', async () => broken(Object.freeze(new Error('frozen'))))
+  }
+}
+
+t.test('every request gives back what it holds, however it ends', async t => {
+  for (const [name, { hooks, sent = requestOf(SMALL), clientLeaves = false }] of Object.entries(ends)) {
+    const app = host(t)
+    hooks(app)
+    const queue = await register(app)
+    const port = await listen(app)
+    for (let time = 0; time < 3; time++) {
+      const connection = await RawConnection.open(t, port)
+      connection.socket.write(sent)
+      if (clientLeaves) await until(() => queue.pending > 0)
+      else t.ok((await connection.answer()).status > 0)
+      connection.socket.destroy()
+      await until(() => queue.pending === 0)
+      t.equal(queue.bytes, 0, name)
+    }
+  }
+})
+
+t.test('a store that settles after the client has left gives back what the request holds', async t => {
+  let settle = (): void => {}
+  const store: PlantStore = { create: async () => new Promise(resolve => { settle = () => { resolve('stored') } }) }
+  const app = host(t)
+  const queue = await register(app, { store })
+  const connection = await RawConnection.open(t, await listen(app))
+  connection.socket.write(requestOf(SMALL))
+  await until(() => queue.pending === 1)
+  connection.socket.destroy()
+  await once(app.server, 'close', { signal: AbortSignal.timeout(50) }).catch(() => {})
+  t.equal(queue.pending, 1, 'a store that hangs accumulates no more')
+  settle()
+  await until(() => queue.pending === 0)
+  t.equal(queue.bytes, 0)
+})
+
+t.test('close ends within storeTimeout, though hooks of the host let no request end', async t => {
+  const app = host(t)
+  app.addHook('preParsing', async (request, _reply, payload) => { if (request.headers['x-pipes'] === '1') payload.pipe(neverTakes()) })
+  app.addHook('preHandler', () => {})
+  const queue = await register(app, { storeTimeout: 500 })
+  const port = await listen(app)
+  for (const request of [requestOf(SMALL), requestOf(LARGE).replace('Host:', 'X-Pipes: 1\r\nHost:')]) {
+    (await RawConnection.open(t, port)).socket.write(request)
+  }
+  await until(() => queue.pending === 2)
+  await app.close()
+  t.pass('it is closed')
+})
