@@ -12,10 +12,12 @@ export const PENDING = 'plantStorePending'
 const pipelined = new WeakMap<Socket, Set<PendingRequest>>()
 
 /**
- * Adds the `onRequest` hook that gives each request its `PendingRequest`, which ends with it, however that ends. When the
- * app is closed, requests that have no response within `storeTimeout` milliseconds lose their connection.
+ * Makes the `onRequest` hook that gives each request its `PendingRequest`, which ends with it, however that ends. When
+ * the app closes, requests without a response within `storeTimeout` milliseconds lose their connection.
  */
-export function pendingRequests (app: FastifyInstance, limits: PendingLimits, storeTimeout: number): onRequestHookHandler {
+export function pendingRequests (
+  app: FastifyInstance, limits: PendingLimits, storeTimeout: number
+): onRequestHookHandler {
   const open = new Set<ServerResponse>()
   app.addHook('preClose', async () => {
     setTimeout(() => { for (const response of open) response.destroy() }, storeTimeout).unref()

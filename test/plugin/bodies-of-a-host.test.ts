@@ -13,6 +13,8 @@ const SMALL = JSON.stringify(PLANT)
 const LARGE = JSON.stringify({ ...PLANT, name: 'x'.repeat(300_000) })
 const CHUNKED = 'Transfer-Encoding: chunked'
 
+type Handler = (request: IncomingMessage, response: object) => void
+
 /** A create request over a socket. */
 function requestOf (body: string, { type = JSON_TYPE, isChunked = false } = {}): string {
   const length = isChunked ? CHUNKED : `Content-Length: ${body.length}`
@@ -110,7 +112,7 @@ t.test('a Connection: close that a hook of the host has set stays on every respo
 
 t.test('a body that was read before Fastify is an error at once, unless a preParsing hook gives it back', async t => {
   const app = host(t, {
-    serverFactory: (handler: (request: IncomingMessage, response: object) => void) => createServer(async (request, response) => {
+    serverFactory: (handler: Handler) => createServer(async (request, response) => {
       const rawBody = Buffer.concat(await request.toArray())
       handler(Object.assign(request, { rawBody }), response)
     })
