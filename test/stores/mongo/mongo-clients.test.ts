@@ -1,15 +1,20 @@
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { MongoClient, type CommandStartedEvent } from 'mongodb'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { MongoCollection } from '../../../src/stores/mongo/mongo-driver.js'
 import { mongoPlantStore } from '../../../src/stores/mongo/mongo-plant-store.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import type { NewPlant, PlantStore } from '../../../src/stores/plant-store.js'
+import { bare, compiledPackage, projectFile, testFolder } from '../../support/process/program.js'
 import { answer, closeBeforeStoring, delay, hang, type Cue } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 import { VirtualClock } from '../../support/virtual-clock.js'
-import { copiedDriver, ownClientOn, ownDriver, writerOn } from './writers.js'
+import { ownClientOn, ownDriver, writerOn } from './writers.js'
 
 const FICUS: NewPlant = { id: 1n, name: 'Ficus' }
 const soon = (ms = 60_000) => performance.now() + ms
@@ -47,18 +52,6 @@ t.test('a thorough check does what a write needs, and changes nothing', async t 
   t.equal(mongo.plants().size, 0)
 })
 
-t.test('a server that a host\'s driver cannot reach is known to be unreachable', async t => {
-  for (const driver of [ownDriver, copiedDriver(t)]) {
-    const mongo = await ScriptedMongo.start(t)
-    const writer = await writerOn(t, mongo, driver, { serverSelectionTimeoutMS: 500 })
-    await mongo.stop()
-    // The driver notices it with the first command.
-    await t.rejects(writer.check(false))
-    await t.rejects(writer.check(false), unreachable)
-    t.match(await writer.write([FICUS], soon()), { name: 'PlantNotStored', permanent: false, ...unreachable })
-  }
-})
-
 t.test('a check that takes too long names each server and its error, though the driver would wait longer', async t => {
   const mongo = await ScriptedMongo.start(t)
   await mongo.stop()
@@ -72,6 +65,19 @@ t.test('a check that takes too long names each server and its error, though the 
   }
   await clock.pass(5_000)
   await t.rejects(check, unreachable)
+})
+
+t.test('a check of a server that hangs ends within 5 s, though the driver would wait for ever', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const clock = new VirtualClock()
+  const { writer } = ownClientOn(t, mongo, { clock })
+  await writer.check(false)
+  const asked = new Promise<void>(resolve => { mongo.on('ping', () => resolve()) })
+  const check = writer.check(false)
+  check.catch(() => {})
+  await asked
+  await clock.pass(5_000)
+  await t.rejects(check, { message: 'MongoDB: no response in time' })
 })
 
 t.test('a client of the store\'s own that finds no server is replaced only if it never connected', async t => {
@@ -183,4 +189,31 @@ t.test('whatever a host\'s database does, a write ends, and its outcome is open'
   }
   mongo.on('insert', hang())
   t.equal(await mongoPlantStore({ db: database }).create(FICUS, soon(300)).catch(({ name }) => name), 'PlantOutcomeUnknown')
+})
+
+/** The package and all that it needs but mongodb, outside of the project's folder, in which it would be found. */
+function packageWithoutDriver (t: Test): string {
+  const folder = testFolder(t)
+  cpSync(join(compiledPackage, 'src'), join(folder, 'dist'), { recursive: true })
+  cpSync(join(compiledPackage, 'package.json'), join(folder, 'package.json'))
+  mkdirSync(join(folder, 'node_modules'))
+  for (const name of readdirSync(projectFile('node_modules'))) {
+    if (name !== 'mongodb') symlinkSync(projectFile(join('node_modules', name)), join(folder, 'node_modules', name))
+  }
+  return join(folder, 'dist')
+}
+
+t.test('without the package mongodb, commands and stores say in one line what to install', async t => {
+  const missing = 'the package mongodb is not installed: run npm install mongodb'
+  const dist = packageWithoutDriver(t)
+  const url = 'mongodb://127.0.0.1:1/'
+  const { mongoPlantStore } = await import(pathToFileURL(join(dist, 'stores/mongo/mongo-plant-store.js')).href)
+  t.throws(() => mongoPlantStore({ url }), { message: missing })
+  for (const command of ['export', 'import']) {
+    const run = [process.execPath, join(dist, 'commands/main.js'), command]
+    const args = bare({ PATH: process.env.PATH, MONGODB_URL: url }, run)
+    const { status, stdout, stderr } = spawnSync('env', args, { encoding: 'utf8', input: '' })
+    const line = `plant-store: MONGODB_URL cannot be used: ${missing}\n`
+    t.strictSame({ status, stdout, stderr }, { status: 1, stdout: '', stderr: line }, command)
+  }
 })

@@ -1,17 +1,20 @@
 import {
-  BSON, Double, Long, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError, type TopologyDescription
+  BSON, Double, Long, MongoClient, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError, type Document,
+  type TopologyDescription
 } from 'mongodb'
 import t from 'tap'
 import { faultOf, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
 import { commandFailure, evidenceOf } from '../../../src/stores/mongo/mongo-outcomes.js'
 import type { NewPlant } from '../../../src/stores/plant-store.js'
 import {
-  answer, closeAfterStoring, closeBeforeStoring, hang, miscount, writeConcernError, writeErrors, type Cue
+  answer, closeAfterStoring, closeBeforeStoring, hang, miscount, stepDown, writeConcernError, writeErrors, type Cue
 } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 import { copiedDriver, ownDriver, writerOn } from './writers.js'
 
 const FICUS: NewPlant = { id: 1n, name: 'Ficus', tag: 'a tag that no message may contain' }
+
+const copy = copiedDriver(t)
 
 const refused = (message: RegExp | string) => ({ name: 'PlantNotStored', permanent: true, message })
 const notStored = { name: 'PlantNotStored', permanent: false }
@@ -42,7 +45,7 @@ const inserts: [name: string, insert: Cue, result: object][] = [
 ]
 
 t.test('a plant has the outcome that the evidence allows, whichever copy of the driver the host has', async t => {
-  const drivers = { 'own driver': ownDriver, 'another copy': copiedDriver(t) }
+  const drivers = { 'own driver': ownDriver, 'another copy': copy }
   for (const [name, driver] of Object.entries(drivers)) {
     const mongo = await ScriptedMongo.start(t)
     const writer = await writerOn(t, mongo, driver)
@@ -67,6 +70,46 @@ t.test('a plant has the outcome that the evidence allows, whichever copy of the 
     const unread = await writer.write([again], performance.now() + 2_000)
     t.match(unread, [unknown('MongoDB: a plant with this id exists, but could not be read: MongoDB: error 11602')], name)
   }
+})
+
+t.test('a server that a host\'s driver cannot reach is known to be unreachable', async t => {
+  for (const driver of [ownDriver, copy]) {
+    const mongo = await ScriptedMongo.start(t)
+    const writer = await writerOn(t, mongo, driver, { serverSelectionTimeoutMS: 500 })
+    await mongo.stop()
+    // The driver notices it with the first command.
+    await t.rejects(writer.check(false))
+    const unreachable = { message: /^MongoDB is not reachable: .*ECONNREFUSED/ }
+    await t.rejects(writer.check(false), unreachable)
+    t.match(await writer.write([FICUS], performance.now() + 60_000), { ...notStored, ...unreachable })
+  }
+})
+
+t.test('the client\'s options for decoding responses make no difference', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const allSettings = [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }, { raw: true }]
+  for (const [index, settings] of allSettings.entries()) {
+    const writer = await writerOn(t, mongo, ownDriver, settings)
+    const write = async (plant: NewPlant) => await writer.write([plant], performance.now() + 2_000)
+    const plant = { id: 2n ** 60n + BigInt(index), name: 'Ficus' }
+    t.strictSame(await write(plant), ['stored'], JSON.stringify(settings))
+    t.strictSame(await write(plant), ['same'], JSON.stringify(settings))
+    t.strictSame(await write({ ...plant, name: 'Fern' }), ['taken'], JSON.stringify(settings))
+    mongo.on('insert', stepDown())
+    t.match(await write({ id: BigInt(index), name: 'Fern' }), unknown(), 'the driver reads the topology version in an error')
+  }
+})
+
+t.test('a plant whose id another program wrote as a double is found', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo)
+  const id = 2n ** 62n
+  const client = new MongoClient(mongo.url)
+  t.teardown(() => client.close())
+  const document: Document = { _id: Number(id), name: 'Ficus' }
+  await client.db('plant_store').collection('plants').insertOne(document)
+  const plants = [{ id, name: 'Ficus' }, { id, name: 'Fern' }]
+  t.strictSame(await writer.write(plants, performance.now() + 2_000), ['same', 'taken'])
 })
 
 t.test('the count of inserted documents may be of any type of number', t => {

@@ -9,7 +9,7 @@ import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import { PlantNotStored, type NewPlant, type PlantStore } from '../../../src/stores/plant-store.js'
 import { closedPort } from '../../support/process/lasting-port.js'
 import { needs } from '../../support/process/needs.js'
-import { answer, closeBeforeStoring, hang, stepDown, writeErrors } from '../../support/scripted-mongodb/cues.js'
+import { answer, closeBeforeStoring, writeErrors } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 import { missingServer, mongodb, startServer } from '../../support/stores/mongodb-for-tests.js'
 import { mongoPlace, scriptedPlace, storeContract } from '../../support/stores/places.js'
@@ -119,38 +119,6 @@ t.test('a server that starts later is found', async t => {
   await mongo.start()
   t.equal(await create, 'stored')
   await t.resolves(store.ready())
-})
-
-t.test('the client\'s options for decoding responses make no difference', async t => {
-  const mongo = await ScriptedMongo.start(t)
-  const allSettings = [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }, { raw: true }]
-  for (const [index, settings] of allSettings.entries()) {
-    const store = mongoPlantStore({ client: await connectClient(t, mongo, settings) })
-    const plant = { id: 2n ** 60n + BigInt(index), name: 'Ficus' }
-    for (const [other, outcome] of [[plant, 'stored'], [plant, 'same'], [{ ...plant, name: 'Fern' }, 'taken']] as const) {
-      t.equal(await store.create(other, soon()), outcome, JSON.stringify(settings))
-    }
-    mongo.on('insert', stepDown())
-    t.equal(await store.create({ id: BigInt(index), name: 'Fern' }, soon()), 'stored', 'the driver reads the topology version in an error')
-    await store.close?.()
-  }
-})
-
-t.test('a plant whose id another program wrote as a double is found', async t => {
-  const { mongo, store } = await setUp(t)
-  const client = await connectClient(t, mongo)
-  const id = 2n ** 62n
-  await client.db('plant_store').collection<{ _id: number, name: string }>('plants').insertOne({ _id: Number(id), name: 'Ficus' })
-  t.equal(await store.create({ id, name: 'Ficus' }, soon()), 'same')
-  t.equal(await store.create({ id, name: 'Fern' }, soon()), 'taken')
-})
-
-t.test('with a server that hangs, the store is not ready within seconds, even if the client has no timeout', async t => {
-  const mongo = await ScriptedMongo.start(t)
-  const store = mongoPlantStore({ client: await connectClient(t, mongo) })
-  await store.ready?.()
-  mongo.on('ping', hang())
-  await t.rejects(Promise.race([store.ready?.(), sleep(20_000, undefined, { ref: false })]), /^MongoDB: /)
 })
 
 /**
