@@ -1,0 +1,63 @@
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
+import type { StoreWriter } from '../../src/stores/batching/store-writer.js'
+import { PlantNotStored, type NewPlant } from '../../src/stores/plant-store.js'
+
+// Prints the processor time that a plant takes in the queue, in microseconds of user mode, for each number of plants
+// that are pending at once; and the share of a processor that 50,000 plants take while the store fails. Run it with
+// --max-semi-space-size=256, so that the garbage collector's part is small:
+//   node --max-semi-space-size=256 build/test/stores/queue-cost.js 64 1000 10000 100000 300000
+
+const DEADLINE_MS = 60_000
+
+function storeThat (results: (plants: readonly NewPlant[]) => Awaited<ReturnType<StoreWriter['write']>>): BatchedPlantStore {
+  return new BatchedPlantStore({
+    maxInFlight: 1,
+    async write (plants) {
+      await turn()
+      return results(plants)
+    },
+    async check () {},
+    async close () {}
+  })
+}
+
+function createMany (store: BatchedPlantStore, count: number): Promise<unknown> {
+  const outcomes: Promise<unknown>[] = []
+  for (let id = 0; id < count; id++) {
+    outcomes.push(store.create({ id: BigInt(id), name: 'Monstera deliciosa', tag: 'aroid' }, performance.now() + DEADLINE_MS))
+  }
+  return Promise.all(outcomes)
+}
+
+/** The median of five rounds. */
+async function costOfAPlant (pending: number): Promise<number> {
+  const costs: number[] = []
+  for (let round = 0; round < 5; round++) {
+    const store = storeThat(plants => plants.map(() => 'stored'))
+    const before = process.cpuUsage()
+    const count = Math.max(pending, 50_000)
+    for (let created = 0; created < count; created += pending) await createMany(store, pending)
+    costs.push(process.cpuUsage(before).user / count)
+    await store.close()
+  }
+  return costs.sort((one, other) => one - other)[2] ?? NaN
+}
+
+async function shareInAnOutage (): Promise<number> {
+  const store = storeThat(() => new PlantNotStored('away'))
+  createMany(store, 50_000).catch(() => {})
+  await sleep(500)
+  const before = process.cpuUsage()
+  const start = performance.now()
+  await sleep(1_000)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000 / (performance.now() - start)
+}
+
+const counts = process.argv.slice(2).map(Number)
+await costOfAPlant(1_000)
+const costs: Record<number, number> = {}
+for (const count of counts) costs[count] = await costOfAPlant(count)
+console.log(JSON.stringify({ costs, shareInAnOutage: await shareInAnOutage() }))
+process.exit()
