@@ -214,6 +214,36 @@ t.test('the log shrinks to 32 MiB once the reader that kept it from being emptie
   t.ok(statSync(`${path}-wal`).size <= 2 ** 25)
 })
 
+t.test('an existing plant is unchanged, and the others are stored, even if the table has a conflict clause of its own', async t => {
+  for (const clause of ['REPLACE', 'IGNORE', 'ROLLBACK', 'FAIL']) {
+    const path = join(t.testdir(), `${clause}.db`)
+    execute(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY ON CONFLICT ${clause}, name TEXT NOT NULL, tag TEXT)`)
+    const table = openTable(t, path)
+    t.strictSame(table.write(FICUS), ['stored'])
+    const rows: Row[] = [[2n, 'Fern', null], [1n, 'Moss', null], [1n, 'Ficus', null], [3n, 'Moss', null]]
+    t.strictSame(table.write(rows), ['stored', 'taken', 'same', 'stored'], clause)
+    t.strictSame([...plantsInFile(path).values()], [{ name: 'Ficus' }, { name: 'Fern' }, { name: 'Moss' }], clause)
+  }
+})
+
+t.test('a trigger that changes other rows affects no outcome, and those of its own statements keep their conflict clauses', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = openTable(t, path)
+  const id = 2n ** 63n - 1n
+  t.strictSame(table.write([[id, 'Ficus', null]]), ['stored'])
+  execute(path, `CREATE TABLE names(name PRIMARY KEY); INSERT INTO names VALUES ('Fern');
+    CREATE TRIGGER named AFTER INSERT ON plants BEGIN INSERT OR IGNORE INTO names VALUES (new.name); END`)
+  const rows: Row[] = [[-(2n ** 63n), 'Fern', null], [id, 'Moss', null], [id, 'Ficus', null], [id - 1n, 'Fern', null]]
+  t.strictSame(table.write(rows), ['stored', 'taken', 'same', 'stored'])
+})
+
+t.test('plants that differ in case or trailing spaces are different, even if the columns\' collation ignores that', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  execute(path, 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL COLLATE NOCASE, tag TEXT COLLATE RTRIM)')
+  const rows: Row[] = [[1n, 'Ficus', 'tree'], [1n, 'Ficus', 'tree'], [1n, 'ficus', 'tree'], [1n, 'Ficus', 'tree ']]
+  t.strictSame(openTable(t, path).write(rows), ['stored', 'same', 'taken', 'taken'])
+})
+
 const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT'
 const SECRET = 'Secret-Ficus'
 const trigger = (when: string, action: string) =>

@@ -50,62 +50,6 @@ t.test('an empty file is accepted, and so is a table that another tool restored,
   t.equal(first(restored, 'PRAGMA user_version'), 1)
 })
 
-t.test('an existing plant is unchanged, and the others are stored, even if the table has a conflict clause of its own', async t => {
-  for (const clause of ['REPLACE', 'IGNORE', 'ROLLBACK', 'FAIL']) {
-    const path = join(t.testdir(), `${clause}.db`)
-    execute(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY ON CONFLICT ${clause}, name TEXT NOT NULL, tag TEXT)`)
-    const store = await openStore(t, path)
-    t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus' }]), ['stored'])
-    const plants = [{ id: 2n, name: 'Fern' }, { id: 1n, name: 'Moss' }, { id: 1n, name: 'Ficus' }, { id: 3n, name: 'Moss' }]
-    t.strictSame(await outcomes(store, plants), ['stored', 'taken', 'same', 'stored'], clause)
-    t.strictSame([...plantsInFile(path).values()], [{ name: 'Ficus' }, { name: 'Fern' }, { name: 'Moss' }], clause)
-  }
-})
-
-t.test('a trigger that changes other rows affects no outcome, and those of its own statements keep their conflict clauses', async t => {
-  const path = join(t.testdir(), 'plants.db')
-  const store = await openStore(t, path)
-  const id = 2n ** 63n - 1n
-  t.strictSame(await outcomes(store, [{ id, name: 'Ficus' }]), ['stored'])
-  execute(path, `CREATE TABLE names(name PRIMARY KEY); INSERT INTO names VALUES ('Fern');
-    CREATE TRIGGER named AFTER INSERT ON plants BEGIN INSERT OR IGNORE INTO names VALUES (new.name); END`)
-  const plants = [{ id: -(2n ** 63n), name: 'Fern' }, { id, name: 'Moss' }, { id, name: 'Ficus' }, { id: id - 1n, name: 'Fern' }]
-  t.strictSame(await outcomes(store, plants), ['stored', 'taken', 'same', 'stored'])
-})
-
-t.test('plants that differ in case or trailing spaces are different, even if the columns\' collation ignores that', async t => {
-  const path = join(t.testdir(), 'plants.db')
-  execute(path, 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL COLLATE NOCASE, tag TEXT COLLATE RTRIM)')
-  const store = await openStore(t, path)
-  const variants = [['Ficus', 'tree'], ['Ficus', 'tree'], ['ficus', 'tree'], ['Ficus', 'tree ']] as const
-  t.strictSame(await outcomes(store, variants.map(([name, tag]) => ({ id: 1n, name, tag }))), ['stored', 'same', 'taken', 'taken'])
-})
-
-async function refused (t: Test, path: string, message: RegExp): Promise<void> {
-  const before = readFileSync(path)
-  const store = storeAt(t, path)
-  await t.rejects(store.open(), { name: StoreUnusable.name, message })
-  await store.close()
-  t.ok(readFileSync(path).equals(before), 'the file is unchanged')
-  t.notOk(existsSync(`${path}-wal`), 'no file is created beside it')
-}
-
-t.test('a file of another program or a newer version is refused with a remedy, and is not changed', async t => {
-  const folder = t.testdir({ 'note.db': 'Dear diary, this is not a database, and it is too long to be taken for an empty one.\n'.repeat(20) })
-  await refused(t, join(folder, 'note.db'), /note\.db is damaged, or is not an SQLite database/)
-  const files: { make: string, message: RegExp }[] = [
-    { make: 'CREATE TABLE songs(title TEXT)', message: /\d\.db is an SQLite database of another program: choose another folder$/ },
-    { make: 'CREATE TABLE plants(id TEXT, name TEXT)', message: /another program: choose another folder$/ },
-    { make: `${TABLE}; PRAGMA user_version = 2`, message: /\d\.db has format 2, made by a newer plant-store; this one reads format 1: use the newer version$/ },
-    { make: 'PRAGMA user_version = 99', message: /has format 99/ }
-  ]
-  for (const [index, { make, message }] of files.entries()) {
-    const path = join(folder, `${index}.db`)
-    execute(path, make)
-    await refused(t, path, message)
-  }
-})
-
 t.test('columns that someone added, and that need no value, change nothing', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = await openStore(t, path)
@@ -122,18 +66,6 @@ t.test('columns that someone added, and that need no value, change nothing', asy
   execute(other, 'CREATE TABLE Plants(upper TEXT AS (upper(name)) STORED NOT NULL, tag text, NAME text NOT NULL, Id integer PRIMARY KEY)')
   t.strictSame(await outcomes(await openStore(t, other), [{ id: 1n, name: 'Ficus', tag: 'tree' }]), ['stored'], 'in any order and case')
   t.strictSame(plantsInFile(other), new Map([[1n, { name: 'Ficus', tag: 'tree' }]]))
-})
-
-t.test('a damaged database is refused, and is not changed', async t => {
-  const path = join(t.testdir(), 'plants.db')
-  execute(path, `${TABLE}; PRAGMA user_version = 1;
-    WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 500) INSERT INTO plants SELECT id, 'Ficus', NULL FROM n`)
-  const bytes = readFileSync(path)
-  const [page, header] = [Buffer.from(bytes).fill(0xff, 100, 4096), Buffer.from(bytes).fill(0, 0, 16)]
-  for (const damaged of [page, header, bytes.subarray(0, 5_000)]) {
-    writeFileSync(path, damaged)
-    await refused(t, path, /plants\.db is damaged/)
-  }
 })
 
 t.test('a path at which no file can be is refused with what is in the way, and a missing path with a TypeError', async t => {
@@ -185,12 +117,6 @@ t.test('a backup that was copied over the file beside the log of the old one is 
   writeFileSync(path, readFileSync(join(folder, 'backup.db')))
   for (const suffix of ['-wal', '-shm']) renameSync(`${path}${suffix}`, `${path}${suffix}.old`)
   t.strictSame(await outcomes(await openStore(t, path), [{ id: 7n, name: 'Fern' }]), ['same'])
-})
-
-t.test('after a kill, the file is opened with its own log', async t => {
-  const path = join(t.testdir(), 'plants.db')
-  await killedBeside(path, 3)
-  t.strictSame(await outcomes(await openStore(t, path), [{ id: 3n, name: 'Ficus' }, { id: 4n, name: 'Fern' }]), ['same', 'stored'])
 })
 
 for (const what of ['deleted', 'moved away', 'replaced by a backup', 'replaced by a live file'] as const) {

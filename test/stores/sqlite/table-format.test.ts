@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { PlantsTable } from '../../../src/stores/sqlite/plants-table.js'
@@ -58,5 +58,33 @@ t.test('a file whose table is missing or cannot be undone by SQL is refused with
     const path = join(folder, `${index}.db`)
     execute(path, make)
     refusal(t, path, message)
+  }
+})
+
+t.test('a file of another program or a newer version is refused with a remedy, and is not changed', async t => {
+  const folder = t.testdir({ 'note.db': 'Dear diary, this is not a database, and it is too long to be taken for an empty one.\n'.repeat(20) })
+  refusal(t, join(folder, 'note.db'), /note\.db is damaged, or is not an SQLite database/)
+  const files: { make: string, message: RegExp }[] = [
+    { make: 'CREATE TABLE songs(title TEXT)', message: /\d\.db is an SQLite database of another program: choose another folder$/ },
+    { make: 'CREATE TABLE plants(id TEXT, name TEXT)', message: /another program: choose another folder$/ },
+    { make: `${TABLE}; PRAGMA user_version = 2`, message: /\d\.db has format 2, made by a newer plant-store; this one reads format 1: use the newer version$/ },
+    { make: 'PRAGMA user_version = 99', message: /has format 99/ }
+  ]
+  for (const [index, { make, message }] of files.entries()) {
+    const path = join(folder, `${index}.db`)
+    execute(path, make)
+    refusal(t, path, message)
+  }
+})
+
+t.test('a damaged database is refused, and is not changed', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  execute(path, `${TABLE}; PRAGMA user_version = 1;
+    WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 500) INSERT INTO plants SELECT id, 'Ficus', NULL FROM n`)
+  const bytes = readFileSync(path)
+  const [page, header] = [Buffer.from(bytes).fill(0xff, 100, 4096), Buffer.from(bytes).fill(0, 0, 16)]
+  for (const damaged of [page, header, bytes.subarray(0, 5_000)]) {
+    writeFileSync(path, damaged)
+    refusal(t, path, /plants\.db is damaged/)
   }
 })
