@@ -3,7 +3,7 @@ import neostandard, { plugins } from 'neostandard'
 export default [
   ...neostandard({
     ts: true,
-    ignores: ['dist', 'build', '.tap', 'node_modules', 'bench/results']
+    ignores: ['dist', 'build', '.tap', 'node_modules', 'bench/build', 'bench/results']
   }),
   {
     plugins: { '@stylistic': plugins['@stylistic'] },

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import autocannon from 'autocannon'
+import type { LoadJob, LoadResult, MeasurementWindow } from './measurement-window.js'
 import type { Shot } from './requests.js'
-import type { LoadJob, LoadResult, Window } from './window.js'
 
 declare module 'autocannon' {
   /** Members that are missing from autocannon's types. */
@@ -18,7 +18,9 @@ declare module 'autocannon' {
  * A closed loop, by autocannon: each connection sends its next request after the response to the last one. Requests are
  * complete strings: autocannon's `setupRequest` doubles its cost, which matters if it shares two cores with the server.
  */
-export async function closedLoop (job: LoadJob, window: Window, next: () => Shot): Promise<LoadResult> {
+export async function closedLoop (
+  job: LoadJob, window: MeasurementWindow, next: () => Shot
+): Promise<LoadResult> {
   const clients: autocannon.Client[] = []
   let pending = 0
   const run = autocannon({

@@ -1,5 +1,7 @@
-import { contender } from '../contenders.js'
-import { specKey, type Measurement, type Percentiles, type Results, type Round, type Spec } from '../results.js'
+import type { Percentiles, Round } from '../load/round.js'
+import { specKey, type Spec } from '../plan/cases.js'
+import { contender } from '../plan/contenders.js'
+import type { Measurement, Results } from './results.js'
 
 /** The name of a figure of a round. */
 export type Figure = Exclude<keyof Round, 'latency' | 'keptUp'> | keyof Percentiles
@@ -15,26 +17,28 @@ const bases = {
 
 export type Base = keyof typeof bases
 
-const valuesOf = ({ rounds }: Measurement, figure: Figure): number[] =>
+const valuesOf = (rounds: readonly Round[], figure: Figure): number[] =>
   rounds.flatMap(round => ({ ...round, ...round.latency })[figure] ?? [])
 
-function median (values: readonly number[]): number | undefined {
+export function median (values: readonly number[]): number | undefined {
   const sorted = values.toSorted((a, b) => a - b)
   const [lower, upper] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]
   return lower === undefined || upper === undefined ? undefined : (lower + upper) / 2
 }
 
-export const medianOf = (one: Measurement, figure: Figure): number | undefined => median(valuesOf(one, figure))
+export const medianOf = (one: Measurement, figure: Figure): number | undefined => median(valuesOf(one.rounds, figure))
 
 /** The lowest and highest value, not a standard deviation: a few rounds are not a distribution. */
-export function rangeOf (measurement: Measurement, figure: Figure): { low: number, high: number } {
-  const values = valuesOf(measurement, figure)
-  return values.length === 0 ? { low: 0, high: 0 } : { low: Math.min(...values), high: Math.max(...values) }
+export function rangeOf (rounds: readonly Round[], figure: Figure): { low: number, high: number } | undefined {
+  const values = valuesOf(rounds, figure)
+  return values.length === 0 ? undefined : { low: Math.min(...values), high: Math.max(...values) }
 }
 
+/** The rounds in which the server kept up with its rate; in closed loops all. */
+export const roundsKeptUp = ({ rounds }: Measurement): Round[] => rounds.filter(({ keptUp }) => keptUp !== false)
+
 /** A server keeps up with a rate if it did so in more than half of the rounds. */
-export const keepsUp = ({ rounds }: Measurement): boolean =>
-  rounds.filter(({ keptUp }) => keptUp === false).length * 2 < rounds.length
+export const keepsUp = (one: Measurement): boolean => roundsKeptUp(one).length * 2 > one.rounds.length
 
 /** The generator was saturated, so the throughput is a lower bound. */
 const isAtLeast = (one: Measurement): boolean => (medianOf(one, 'generatorBusy') ?? 0) > 0.9
@@ -47,17 +51,27 @@ export function ratioText (base: Base, one: Measurement, figure: Figure, { measu
   const spec = bases[base](one.spec, measurements.map(({ spec }) => spec))
   const other = measurements.find(other => spec !== undefined && specKey(other.spec) === specKey(spec))
   if (other === undefined || other === one || (figure === 'perSecond' && [other, one].some(isAtLeast))) return ''
-  const others = valuesOf(other, figure)
-  const ratios = valuesOf(one, figure).slice(0, others.length).map((value, round) => value / (others[round] ?? NaN))
+  const others = valuesOf(other.rounds, figure)
+  const ratios = valuesOf(one.rounds, figure).slice(0, others.length)
+    .map((value, round) => value / (others[round] ?? NaN))
   return median(ratios)?.toFixed(2) ?? ''
 }
 
-export const throughputText = (one: Measurement): string =>
-  `${isAtLeast(one) ? '≥ ' : ''}${countText(medianOf(one, 'perSecond'))}`
+export const throughputText = (one: Measurement): string => {
+  const perSecond = countText(medianOf(one, 'perSecond'))
+  return isAtLeast(one) ? `≥ ${perSecond}` : perSecond
+}
+
+export const CANNOT_KEEP_UP = 'cannot keep up'
 
 /** The p99, or the reason why an open loop has none. */
 export const p99Text = (one: Measurement): string =>
-  keepsUp(one) ? timeText(medianOf(one, 'p99')) : 'cannot keep up'
+  keepsUp(one) ? timeText(medianOf(one, 'p99')) : CANNOT_KEEP_UP
+
+export function rangeText (one: Measurement, figure: Figure, text: (value: number) => string): string {
+  const range = rangeOf(one.rounds, figure)
+  return range === undefined ? '' : `${text(range.low)}–${text(range.high)}`
+}
 
 export const countText = (value: number | undefined): string =>
   value?.toLocaleString('en', { maximumFractionDigits: 0 }) ?? ''

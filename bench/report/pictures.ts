@@ -1,7 +1,10 @@
 import { init, type SeriesOption } from 'echarts'
-import { contender } from '../contenders.js'
-import { connectionsText, type Measurement, type Results } from '../results.js'
-import { countText, keepsUp, medianOf, p99Text, rangeOf, throughputText, type Figure } from './figures.js'
+import { connectionsText } from '../plan/cases.js'
+import { contender } from '../plan/contenders.js'
+import {
+  CANNOT_KEEP_UP, countText, keepsUp, medianOf, p99Text, rangeOf, roundsKeptUp, throughputText, type Figure
+} from './figures.js'
+import type { Measurement, Results } from './results.js'
 import { mongoName } from './tables.js'
 
 // Readable on a light and on a dark page alike: a picture inherits no colour from its page.
@@ -16,7 +19,9 @@ interface Panel extends Bars { all: Measurement[] }
 const tenths = (one: Measurement, ...figures: Figure[]): string =>
   figures.flatMap(figure => medianOf(one, figure)?.toFixed(1) ?? []).join(' + ')
 const throughput: Bars = { name: 'requests/s', figure: 'perSecond', text: throughputText }
-const shared: Bars = { name: 'plants per commit', figure: 'plantsPerCommit', text: one => tenths(one, 'plantsPerCommit') }
+const shared: Bars = {
+  name: 'plants per commit', figure: 'plantsPerCommit', text: one => tenths(one, 'plantsPerCommit')
+}
 const cost: Bars = {
   name: 'µs of processor time per response\n(solid: busiest thread; pale: others;\n+ the load generator\'s own)',
   figure: 'allThreads',
@@ -27,7 +32,9 @@ const cost: Bars = {
 export function pictures (results: Results): Record<string, string> {
   const inCase = (name: string): Measurement[] => results.measurements.filter(({ spec }) =>
     spec.case === name && (results.mongodb !== undefined || contender(spec.server).store !== 'mongodb'))
-  const [create, latency, commits] = [inCase('create'), inCase('latency'), inCase('commits')]
+  const create = inCase('create')
+  const latency = inCase('latency')
+  const commits = inCase('commits')
   create.sort((a, b) => (medianOf(b, 'perSecond') ?? 0) - (medianOf(a, 'perSecond') ?? 0))
   const rates = [...new Set(latency.map(({ spec }) => spec.rate))]
   const of = (all: Measurement[], ...bars: Bars[]): Panel[] => bars.map(one => ({ ...one, all }))
@@ -42,7 +49,18 @@ export function pictures (results: Results): Record<string, string> {
 
 function latencyOf (rate: number | undefined, measurements: Measurement[]): Panel {
   const all = measurements.filter(({ spec }) => spec.rate === rate)
-  return { name: `at ${countText(rate)} requests/s`, figure: 'p99', text: one => p99Text(one).replace(' ms', ''), all }
+  return { name: `at ${countText(rate)} requests/s`, figure: 'p99', text: latencyText, all }
+}
+
+/** The p99, and in how many rounds the server did not keep up, if it did not always. */
+function latencyText (one: Measurement): string {
+  const all = one.rounds.length
+  const kept = roundsKeptUp(one).length
+  if (kept === 0) return CANNOT_KEEP_UP
+  const late = `${all - kept} of ${all} too slow`
+  if (!keepsUp(one)) return late
+  const p99 = p99Text(one).replace(' ms', '')
+  return kept === all ? p99 : `${p99}\n${late}`
 }
 
 function picture (title: string, panels: Panel[], results: Results): string {
@@ -51,12 +69,15 @@ function picture (title: string, panels: Panel[], results: Results): string {
   const hasMongo = all.some(({ spec }) => contender(spec.server).store === 'mongodb')
   const run = `${machine.replace('; stores on disk', '')}; Node ${versions.node}; ${date.slice(0, 10)}`
   const how = `median and range of ${method.rounds} rounds${method.isPublished ? '' : ', a quick run'}`
-  const caption = `${run}; ${how}${hasMongo ? `\n${mongoName(results)}` : ''}`
+  const isLate = all.some(one => roundsKeptUp(one).length < one.rounds.length)
+  const captions = [`${run}; ${how}`]
+  if (isLate) captions.push('too slow, or cannot keep up: in such a round, less than 95 % of the rate was answered')
+  if (hasMongo) captions.push(mongoName(results))
   const isCommits = all[0]?.spec.case === 'commits'
   const text = isCommits ? title : `${title} (${connectionsText(all[0]?.spec.connections ?? 0)})`
   const label = ({ label, spec }: Measurement): string => isCommits ? connectionsText(spec.connections) : label
   const rows = Math.max(...panels.map(({ all }) => all.length))
-  const height = rows * 28 + 140 + caption.split('\n').length * 16
+  const height = rows * 28 + 140 + captions.length * 16
   const chart = init(null, null, { renderer: 'svg', ssr: true, width: 900, height })
   const share = 640 / panels.length
   chart.setOption({
@@ -64,16 +85,18 @@ function picture (title: string, panels: Panel[], results: Results): string {
     textStyle: { fontFamily: 'system-ui, sans-serif', fontSize: 12, color: ink },
     title: [
       { text, left: 12, top: 10, textStyle: { color: ink, fontSize: 16 } },
-      { subtext: caption, left: 12, bottom: 2, itemGap: 0, subtextStyle: { color: ink, lineHeight: 16 } }
+      { subtext: captions.join('\n'), left: 12, bottom: 2, itemGap: 0, subtextStyle: { color: ink, lineHeight: 16 } }
     ],
     grid: panels.map((_, index) => ({ left: 250 + index * share, width: share - 105, top: 50, height: rows * 28 })),
-    xAxis: panels.map(({ name, figure }, gridIndex) => ({
+    xAxis: panels.map(({ name, figure, all }, gridIndex) => ({
       ...axis,
       type: 'value',
       gridIndex,
       splitNumber: 2,
       name,
-      axisLabel: { color: ink, formatter: (value: number) => tick(value, figure) }
+      // Without a bar there is nothing that ticks could measure.
+      ...all.some(keepsUp) ? {} : { min: 0, max: 1, splitLine: { show: false } },
+      axisLabel: { color: ink, show: all.some(keepsUp), formatter: (value: number) => tick(value, figure) }
     })),
     yAxis: panels.map(({ all }, gridIndex) => ({
       ...axis,
@@ -104,7 +127,10 @@ function tick (value: number, figure: Figure): string {
   return value < 1000 ? `${value}` : `${value / 1000}k`
 }
 
-/** With whiskers from the lowest to the highest round. At their ends are points with the texts: the axis fits. */
+/**
+ * With whiskers from the lowest to the highest round in which the server kept up. At their ends are points with the
+ * texts: the axis fits.
+ */
 function bars ({ figure, text, all }: Panel, index: number): SeriesOption[] {
   const at = { xAxisIndex: index, yAxisIndex: index }
   const bar = (opacity: number, valueOf: (one: Measurement) => number): SeriesOption => ({
@@ -117,7 +143,8 @@ function bars ({ figure, text, all }: Panel, index: number): SeriesOption[] {
   const whole = (one: Measurement): number => keepsUp(one) ? medianOf(one, figure) ?? 0 : 0
   const part = (one: Measurement): number => medianOf(one, 'busiestThread') ?? 0
   const ranges = all.map((one, row) => {
-    const { low, high } = keepsUp(one) ? rangeOf(one, figure) : { low: 0, high: 0 }
+    const range = keepsUp(one) ? rangeOf(roundsKeptUp(one), figure) : undefined
+    const { low, high } = range ?? { low: 0, high: 0 }
     return { from: [low, row], to: [high, row], text: text(one) }
   })
   const whiskers: SeriesOption = {
@@ -126,7 +153,7 @@ function bars ({ figure, text, all }: Panel, index: number): SeriesOption[] {
     symbolSize: 0.1,
     color: ink,
     data: ranges.map(({ to, text }) => ({ value: to, label: { formatter: text } })),
-    label: { show: true, position: 'right', color: ink },
+    label: { show: true, position: 'right', color: ink, lineHeight: 13 },
     markLine: {
       symbol: 'none',
       label: { show: false },
@@ -140,5 +167,6 @@ function bars ({ figure, text, all }: Panel, index: number): SeriesOption[] {
 }
 
 function colourOf ({ spec }: Measurement): string {
-  return contender(spec.server).isOurs ? colours.ours : spec.server === 'bare' ? colours.bare : colours.peer
+  if (contender(spec.server).isOurs) return colours.ours
+  return spec.server === 'bare' ? colours.bare : colours.peer
 }

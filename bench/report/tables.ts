@@ -1,123 +1,124 @@
-import { contender } from '../contenders.js'
-import { cases } from '../plan.js'
-import { connectionsText, type Measurement, type Results } from '../results.js'
-import {
-  countText, keepsUp, medianOf, p99Text, rangeOf, ratioText, throughputText, timeText, type Base, type Figure
-} from './figures.js'
+import { cases, connectionsText } from '../plan/cases.js'
+import { contender } from '../plan/contenders.js'
+import { columnsOf, type Column } from './columns.js'
+import { medianOf, rangeOf } from './figures.js'
+import type { Measurement, Results } from './results.js'
 
 /** The command, the machine and the versions of a run. */
-export function header ({ date, command, method, machine, versions, mongodb, measurements }: Results): string {
-  const bare = measurements.find(({ spec }) => spec.server === 'bare')
-  const { low, high } = bare === undefined ? { low: 0, high: 0 } : rangeOf(bare, 'perSecond')
-  const differs = bare && (high - low) / (medianOf(bare, 'perSecond') ?? NaN) * 100
+export function header (results: Results): string {
+  const { date, command, method, machine, versions, mongodb } = results
   const lines = [
     command,
     `${method.isPublished ? 'a published run' : 'a quick run (--published makes a long one)'}; rounds: ` +
     `${method.rounds}, each of ${method.seconds} s (latency: ${method.latencySeconds} s) after a lead-in of ` +
     `${method.leadIn} s; warm-up of each server ${method.warmUp} s`,
-    method.rounds > 1 && differs !== undefined &&
-    `the rounds of bare node:http differ by ${differs.toFixed(0)} %${differs > 10 ? ': the machine was not idle' : ''}`,
+    steadiness(results),
     `${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC`,
     Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', '),
-    mongodb?.description,
-    'busiest, all threads: processor time per response of the server\'s busiest thread, and of all its threads; ' +
-    '≥: the load generator was the limit'
+    mongodb?.description
   ]
   return `${lines.filter(Boolean).join('\n')}\n`
+}
+
+/** How far the rounds of the bare server differ, which is always the same program. */
+function steadiness ({ method, measurements }: Results): string {
+  const bare = measurements.find(({ spec }) => spec.server === 'bare' && spec.case !== 'price')
+  const range = bare && rangeOf(bare.rounds, 'perSecond')
+  const middle = bare && medianOf(bare, 'perSecond')
+  if (range === undefined || middle === undefined || method.rounds === 1) return ''
+  const differs = (range.high - range.low) / middle * 100
+  const wasBusy = differs > 10 ? ': the machine was not idle' : ''
+  return `the rounds of bare node:http differ by ${differs.toFixed(0)} %${wasBusy}`
 }
 
 /** Describes the MongoDB of a run. */
 export const mongoName = ({ mongodb }: Results): string =>
   mongodb?.description ?? 'MongoDB scripted in memory, nothing is durable'
 
-/** A table for each case, its connections and its store, without columns that would be empty or do not fit. */
-export function tables (results: Results, width = 100): string {
+/** In characters. Columns that do not fit stand below the others, or are left out. */
+interface Width { width: number, others: 'below' | 'left out' }
+
+/**
+ * A table for each case, its connections and its store, without columns that would be empty, and with an explanation of
+ * those that it has.
+ */
+export function tables (results: Results, { width, others }: Width = { width: 100, others: 'left out' }): string {
   const groups = new Map<string, Measurement[]>()
   for (const measurement of results.measurements) {
-    const { case: name, connections, server } = measurement.spec
-    const at = name === 'commits' ? '' : `, ${connectionsText(connections)}`
-    const store = contender(server).store === 'mongodb' ? `; ${mongoName(results)}` : ''
-    const title = `${name}: ${cases[name].what}${at}${store}`
-    groups.set(title, [...groups.get(title) ?? [], measurement])
+    const key = `${titleOf(measurement, results)}\n${measurement.spec.runtime ?? ''}`
+    groups.set(key, [...groups.get(key) ?? [], measurement])
   }
-  return [...groups].map(([title, measurements]) => {
-    const columns = columnsOf(results, measurements).map(([rank, head, cell]) => {
-      const cells = [head, ...measurements.map(one => cell(one) ?? '')]
-      return { rank, cells, width: Math.max(...cells.map(({ length }) => length)) }
-    }).filter(({ cells: [, ...found] }) => found.some(cell => cell !== ''))
-    while (columns.reduce((sum, column) => sum + column.width + 2, 0) > width) {
-      const highest = Math.max(...columns.map(({ rank }) => rank))
-      columns.splice(columns.findLastIndex(({ rank }) => rank === highest), 1)
-    }
-    const lines = [undefined, ...measurements].map((_, row) => columns.map(({ cells, width }, index) => {
-      const cell = cells[row] ?? ''
-      return `  ${index === 0 ? cell.padEnd(width) : cell.padStart(width)}`
-    }).join('').trimEnd())
-    return `${title}\n${lines.join('\n')}\n`
+  return [...groups.values()].map(measurements => {
+    const [first] = measurements
+    const title = first === undefined ? '' : titleOf(first, results)
+    const columns = filled(columnsOf(results, measurements), measurements)
+    const parts = others === 'below' ? divided(columns, width) : [fitting(columns, width)]
+    const legend = parts.flat().flatMap(({ head, legend }) => legend === undefined ? [] : `${head}: ${legend}`)
+    const explained = legend.length === 0 ? [] : wrapped([...new Set(legend)].join('; '), width)
+    return [title, ...parts.map(textOf), ...explained, ''].join('\n')
   }).join('\n')
 }
 
-/** Of columns that do not fit, those of the highest rank are left out. */
-type Column = [rank: number, head: string, cell: (measurement: Measurement) => string | undefined]
-
-function columnsOf (results: Results, [first]: readonly Measurement[]): Column[] {
-  const isOpen = first?.spec.rate !== undefined
-  const time = (rank: number, head: string, figure: Figure): Column =>
-    [rank, head, one => timeText(medianOf(one, figure))]
-  const to = (rank: number, base: Base, figure: Figure): Column =>
-    [rank, `÷ ${base}`, one => isOpen ? '' : ratioText(base, one, figure, results)]
-  return [
-    [0, 'server', ({ label }) => label],
-    [0, 'rate', ({ spec }) => countText(spec.rate)],
-    [0, 'distance', ({ spec }) => spec.distance === undefined ? '' : `${spec.distance} ms`],
-    [0, 'connections', ({ spec }) => spec.case === 'commits' ? String(spec.connections) : ''],
-    [isOpen ? 4 : 0, 'requests/s', throughputText],
-    [isOpen ? 6 : 2, 'range', one => {
-      const { low, high } = rangeOf(one, 'perSecond')
-      return `${countText(low)}–${countText(high)}`
-    }],
-    to(6, 'bare', 'perSecond'),
-    to(1, 'nearest', 'perSecond'),
-    to(3, 'group commit', 'perSecond'),
-    to(5, 'plain', 'perSecond'),
-    time(isOpen ? 5 : 1, 'busiest', 'busiestThread'),
-    to(1, 'bare', 'busiestThread'),
-    to(1, 'plain', 'busiestThread'),
-    time(isOpen ? 5 : 1, 'all threads', 'allThreads'),
-    to(5, 'bare', 'allThreads'),
-    to(1, 'plain', 'allThreads'),
-    time(isOpen ? 1 : 3, 'p50', 'p50'),
-    [isOpen ? 0 : 2, 'p99', p99Text],
-    // With fewer than 10,000 samples, fewer than ten are beyond it.
-    [1, 'p99.9', one => keepsUp(one) && (one.spec.rate ?? 0) * results.method.latencySeconds >= 10_000
-      ? timeText(medianOf(one, 'p999'))
-      : ''],
-    [1, 'max', one => isOpen ? timeText(medianOf(one, 'max')) : ''],
-    [0, 'plants per commit', one => medianOf(one, 'plantsPerCommit')?.toFixed(1)],
-    time(2, 'generator late', 'lateness'),
-    time(7, 'generator', 'generator')
-  ]
+function titleOf ({ spec: { case: name, connections, server } }: Measurement, results: Results): string {
+  const at = name === 'commits' ? '' : `, ${connectionsText(connections)}`
+  const store = contender(server).store === 'mongodb' ? `; ${mongoName(results)}` : ''
+  return `${name}: ${cases[name].what}${at}${store}`
 }
 
-/** Breaks lines at spaces, so that they fit into a terminal of 100 columns. */
-export function wrapped (text: string): string {
-  return text.replace(/^.{101,}$/gm, line => line.replace(/(.{1,100})(?: |$)/g, '$1\n').trimEnd())
+interface Filled extends Column { cells: string[], width: number }
+
+/** Without those that have no value in any row. */
+function filled (columns: readonly Column[], measurements: readonly Measurement[]): Filled[] {
+  return columns.flatMap(column => {
+    const values = measurements.map(one => column.cell(one) ?? '')
+    if (values.every(value => value === '')) return []
+    const cells = [column.head, ...values]
+    return [{ ...column, cells, width: 2 + Math.max(...cells.map(({ length }) => length)) }]
+  })
 }
 
-/** An HTML page that needs no other file. */
-export function page (results: Results, pictures: Record<string, string>): string {
-  const text = `${tables(results, Infinity)}\n${header(results)}`
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>plant-store, measured</title>
-<style>
-:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
-pre { overflow-x: auto }
-</style>
-<h1>plant-store, measured</h1>
-${Object.values(pictures).join('\n')}
-<pre>${text.replace(/[&<>]/g, sign => `&#${sign.charCodeAt(0)};`)}</pre>
-</html>
-`
+const widthOf = (columns: readonly Filled[]): number => columns.reduce((sum, { width }) => sum + width, 0)
+
+function fitting (columns: readonly Filled[], width: number): Filled[] {
+  const left = [...columns]
+  while (widthOf(left) > width) {
+    const highest = Math.max(...left.map(({ rank }) => rank))
+    left.splice(left.findLastIndex(({ rank }) => rank === highest), 1)
+  }
+  return left
+}
+
+/** Each part begins with the servers, and has a ratio beside the figure that it divides. */
+function divided ([servers, ...columns]: readonly Filled[], width: number): Filled[][] {
+  if (servers === undefined) return []
+  const figures: Filled[][] = []
+  for (const column of columns) {
+    if (column.isRatio) figures.at(-1)?.push(column)
+    else figures.push([column])
+  }
+  const parts: Filled[][] = []
+  let part = [servers]
+  for (const withRatios of figures) {
+    if (widthOf([...part, ...withRatios]) > width) {
+      parts.push(part)
+      part = [servers]
+    }
+    part.push(...withRatios)
+  }
+  return [...parts, part]
+}
+
+function textOf (columns: readonly Filled[]): string {
+  const rows = columns[0]?.cells ?? []
+  return rows.map((_, row) => columns.map(({ cells, width }, index) => {
+    const cell = cells[row] ?? ''
+    return index === 0 ? `  ${cell.padEnd(width - 2)}` : cell.padStart(width)
+  }).join('').trimEnd()).join('\n')
+}
+
+/** Breaks lines at spaces, so that they fit. */
+export function wrapped (text: string, width = 100): string[] {
+  const broken = new RegExp(`(.{1,${width}})(?: |$)`, 'g')
+  return text.split('\n').flatMap(line =>
+    line.length <= width ? [line] : line.replace(broken, '$1\n').trimEnd().split('\n'))
 }

@@ -11,11 +11,17 @@ interface Start {
   logFile: string // reading from a pipe would take processor time from the measurement
 }
 
+interface Started {
+  child: ChildProcess
+  /** Resolves when it has exited. */
+  exited: Promise<unknown>
+}
+
 const running = new Set<ChildProcess>()
 process.on('exit', () => { for (const child of running) child.kill('SIGKILL') })
 
-/** Starts a module in a separate process, and waits until it has printed its address. */
-export async function startProcess (module: URL, { node = process.execPath, words = [], environment, logFile }: Start) {
+/** Starts a module in a separate process, which is killed if this one exits. */
+function launch (module: URL, { node = process.execPath, words = [], environment, logFile }: Start): Started {
   const log = openSync(logFile, 'w')
   // Without settings of the service in the caller's environment, and the loaders of a coverage run.
   const { PATH, HOME, TMPDIR, LANG } = process.env
@@ -26,7 +32,21 @@ export async function startProcess (module: URL, { node = process.execPath, word
   })
   closeSync(log)
   running.add(child)
-  const exited = once(child, 'exit').finally(() => running.delete(child))
+  return { child, exited: once(child, 'exit').finally(() => running.delete(child)) }
+}
+
+/** Runs a module in a separate process until it ends, and returns what it has printed. */
+export async function runToEnd (module: URL, start: Start): Promise<string> {
+  const { child, exited } = launch(module, start)
+  await exited
+  const output = readFileSync(start.logFile, 'utf8')
+  if (child.exitCode !== 0) throw new Error(`${fileURLToPath(module)} failed: ${output.slice(-1500)}`)
+  return output
+}
+
+/** Starts a module in a separate process, and waits until it has printed its address. */
+export async function startProcess (module: URL, start: Start) {
+  const { child, exited } = launch(module, start)
   const stop = async (): Promise<void> => {
     child.kill()
     const kill = setTimeout(() => child.kill('SIGKILL'), 5000)
@@ -34,10 +54,10 @@ export async function startProcess (module: URL, { node = process.execPath, word
     clearTimeout(kill)
   }
   for (const giveUpAt = Date.now() + 20_000; Date.now() < giveUpAt && child.exitCode === null; await sleep(1)) {
-    const output = readFileSync(logFile, 'utf8')
+    const output = readFileSync(start.logFile, 'utf8')
     const address = /(?:https?|mongodb):\/\/[^\s"',]+/.exec(output)?.[0].replace(/[/.]+$/, '')
     if (address !== undefined) return { pid: child.pid, address, output, stop }
   }
   await stop()
-  throw new Error(`${fileURLToPath(module)} did not start: ${readFileSync(logFile, 'utf8').slice(-1500)}`)
+  throw new Error(`${fileURLToPath(module)} did not start: ${readFileSync(start.logFile, 'utf8').slice(-1500)}`)
 }

@@ -1,87 +1,117 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startProcess } from '../../bench/run/start-process.js'
-import { bare } from '../support/process/program.js'
-import { send, testServer } from './test-server.js'
+import { bare, projectFile } from '../support/process/program.js'
+import { closedPort } from '../support/process/lasting-port.js'
 
 const { PATH, HOME, TMPDIR } = process.env
-const main = fileURLToPath(new URL('../../bench/main.js', import.meta.url))
+const start = projectFile('bench/start.js')
+const short = ['--rounds', '1', '--warm-up', '0.1', '--seconds', '0.1', '--connections', '4', '--rate', '50']
 
-async function bench (...words: string[]): Promise<{ code: number | string, out: string, err: string }> {
+interface Ended { code: number | string, out: string, err: string }
+
+async function run (command: readonly string[], cwd = projectFile('.')): Promise<Ended> {
+  const words = bare({ PATH, HOME, TMPDIR }, command)
   return await new Promise(resolve => {
-    execFile('env', bare({ PATH, HOME, TMPDIR }, [process.execPath, main, ...words]), (error, out, err) => resolve({ code: error?.code ?? 0, out, err }))
+    execFile('env', words, { cwd }, (error, out, err) => resolve({ code: error?.code ?? 0, out, err }))
   })
 }
 
-t.test('--help lists the options', async t => {
-  const { code, out } = await bench('--help')
-  t.equal(code, 0)
-  for (const option of ['--case', '--mongodb', '--rounds', '--save', '--from', '--url']) t.match(out, option)
+const bench = async (words: readonly string[], cwd?: string): Promise<Ended> =>
+  await run([process.execPath, start, ...words], cwd)
+
+t.test('in a fresh clone, --help and a mistake are answered before the service is compiled', async t => {
+  const clone = t.testdir()
+  const isSource = (path: string): boolean => !/bench\/(build|results|published)$/.test(path)
+  for (const part of ['bench', 'src', 'test', 'package.json', 'tsconfig.json', 'tsconfig.test.json']) {
+    cpSync(projectFile(part), join(clone, part), { recursive: true, filter: isSource })
+  }
+  symlinkSync(projectFile('node_modules'), join(clone, 'node_modules'))
+  const first = await run(['sh', '-c', 'npm run bench -- --help && times'], clone)
+  t.equal(first.code, 0, first.err)
+  for (const option of ['--case', '--mongodb', '--rounds', '--save', '--from', '--url']) t.match(first.out, option)
+  // Of processor time, as a busy machine takes longer. A compilation with types takes 15 seconds.
+  const [, minutes, seconds] = /(\d+)m([\d.]+)s \d+m[\d.]+s\n$/.exec(first.out) ?? []
+  t.ok(minutes === '0' && Number(seconds) < 6, `${minutes} min ${seconds} s of processor time`)
+  const mistake = await run(['npm', 'run', 'bench', '--', '--case', 'nonsense'], clone)
+  t.match(mistake, { code: 2, err: /--case "nonsense"[^]*npm run bench -- --help/ })
+  t.strictSame(readdirSync(join(clone, 'bench/build')), ['bench', 'package.json'])
 })
 
-t.test('the exit code is 2 for an invalid option, and 1 for a run that cannot be read or a folder that cannot be written', async t => {
-  t.match(await bench('--case', 'nonsense'), { code: 2, err: /--case "nonsense"/ })
-  t.match(await bench('--case', 'single', '--servers', 'bare'), { code: 2, err: 'no server takes part in any --case' })
-  t.match(await bench('--from', 'never-saved'), { code: 1, err: /ENOENT.*bench\/results\/never-saved/ })
-  for (const content of ['{"name":"a-package"}', '[]', '{"measurements":[{"spec":{}}]}']) {
-    const folder = t.testdir({ 'results.json': content })
-    t.match(await bench('--from', folder), { code: 1, err: /^bench: .* is not a saved run of this version/ }, content)
-  }
-  t.match(await bench('--save', join(t.testdir({ file: '' }), 'file', 'folder')), { code: 1, err: /^bench: ENOTDIR/ })
+t.test('the exit code is 2 for options that measure nothing, and 1 for a folder that cannot be written', async t => {
+  t.match(await bench(['--case', 'single', '--servers', 'bare']), { code: 2, err: 'no server takes part in any --case' })
+  const folder = join(t.testdir({ file: '' }), 'file', 'folder')
+  t.match(await bench(['--save', folder]), { code: 1, err: /^bench: ENOTDIR/ })
 })
 
 t.test('a run saves its raw results, from which tables and pictures can be drawn again', async t => {
   const folder = t.testdir()
-  const short = ['--rounds', '1', '--warm-up', '0.1', '--seconds', '0.1', '--connections', '4', '--rate', '50']
-  const servers = 'bare,fastify,fastify-token,ours-sqlite,ours-sqlite@ACCESS_LOG=true,group-sqlite,ours-mongodb,group-mongodb'
-  const first = await bench('--servers', servers, ...short, '--save', join(folder, 'first'))
+  const cases = 'create,latency,commits,price'
+  const servers = 'bare,fastify,ours-sqlite@ACCESS_LOG=true,group-sqlite,ours-mongodb,group-mongodb,plugin'
+  const words = ['--case', cases, '--servers', servers, ...short, '--save', join(folder, 'first')]
+  const first = await bench(words)
   t.equal(first.code, 0, first.err)
-  t.match(first.out, /create: distinct plants[^]*latency: [^]*commits: /)
+  t.match(first.out, /create: distinct plants[^]*latency: [^]*commits: [^]*price: /)
+  t.match(first.err, /^1\/\d+, \d+ s left: price of plant-store's plugin[^]*\n2\/\d+, .* s left: create bare/)
   for (const line of first.out.split('\n')) t.ok(line.length <= 100 || !line.includes(' '), line)
-  const again = await bench('--from', join(folder, 'first', 'results.json'))
+
+  const again = await bench(['--from', join(folder, 'first', 'results.json')])
   t.equal(again.out, first.out)
-  t.strictSame(readdirSync(join(folder, 'first')), ['commits.svg', 'latency.svg', 'page.html', 'results.json', 'throughput.svg'])
-  const { command, method, versions, measurements } = JSON.parse(readFileSync(join(folder, 'first', 'results.json'), 'utf8'))
-  t.match(command, `--servers ${servers}`)
-  t.strictSame(method, { rounds: 1, warmUp: 0.1, leadIn: 0.1, seconds: 0.1, latencySeconds: 0.1, isPublished: false })
-  t.match(versions, { fastify: /^\d/, express: /^\d/, SQLite: /^3\./ })
-  for (const { spec, label, rounds } of measurements) t.ok(rounds[0].perSecond > 0, `${spec.case} ${label}`)
+  const files = ['commits.svg', 'latency.svg', 'page.html', 'results.json', 'throughput.svg']
+  t.strictSame(readdirSync(join(folder, 'first')), files)
+  const results = JSON.parse(readFileSync(join(folder, 'first', 'results.json'), 'utf8'))
+  t.match(results.command, `--servers ${servers}`)
+  const times = { warmUp: 0.1, leadIn: 0.1, seconds: 0.1, latencySeconds: 0.1 }
+  t.strictSame(results.method, { rounds: 1, ...times, isPublished: false })
+  t.match(results.versions, { fastify: /^\d/, express: /^\d/, SQLite: /^3\./ })
+  for (const { spec, label, rounds: [round] } of results.measurements) {
+    t.ok((spec.case === 'price' ? round.price : round.perSecond) > 0, `${spec.case} ${label}`)
+  }
 })
 
-t.test('--url measures a running service, and its token is not saved', async t => {
-  const folder = t.testdir()
+t.test('--url measures a running service; its token is not saved, and a full run is not replaced', async t => {
+  const folder = t.testdir({ bench: { results: { latest: { 'results.json': 'a full run' } } } })
+  symlinkSync(projectFile('node_modules'), join(folder, 'node_modules'))
+  const data = join(folder, 'data')
+  mkdirSync(data)
   const token = 'a-token-for-the-bench'
   const { address, stop } = await startProcess(new URL('../../dist/commands/main.js', import.meta.url), {
-    environment: { NODE_ENV: 'production', PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token },
+    environment: { NODE_ENV: 'production', PORT: '0', DATA_DIR: data, ACCESS_TOKENS: token },
     logFile: join(folder, 'service.log')
   })
   t.teardown(stop)
-  const short = ['--rounds', '1', '--warm-up', '0.1', '--seconds', '0.1', '--connections', '4', '--rate', '50']
-  const { code, out, err } = await bench('--url', address, '--token', token, ...short, '--save', join(folder, 'run'))
+  const { code, out, err } = await bench(['--url', address, '--token', token, ...short], folder)
   t.equal(code, 0, err)
-  t.match(out, /create: [^]*the service at --url +\d/)
-  for (const file of readdirSync(join(folder, 'run'))) t.notMatch(readFileSync(join(folder, 'run', file), 'utf8'), token)
+  t.match(out, /create: [^]*the service at --url +\d[^]*bench\/results\/url\/page\.html/)
+  const results = join(folder, 'bench/results')
+  t.equal(readFileSync(join(results, 'latest/results.json'), 'utf8'), 'a full run')
+  for (const file of readdirSync(join(results, 'url'))) {
+    t.notMatch(readFileSync(join(results, 'url', file), 'utf8'), token)
+  }
 })
 
-t.test('a service with wrong responses is not measured, and the exit code is 1', async t => {
-  const url = await testServer(t, (_body, response) => send(response, 418, '{}'))
-  t.match(await bench('--url', url, '--token', 'x', '--rounds', '1'), { code: 1, err: /responds incorrectly.*status 418/ })
+t.test('an address at which nobody listens is named, and the exit code is 1', async t => {
+  const address = `127.0.0.1:${await closedPort()}`
+  const url = await bench(['--url', `http://${address}`, '--token', 'x', ...short, '--save', t.testdir()])
+  t.match(url, { code: 1, err: `nobody listens on ${address}: start the service there` })
 })
 
 t.test('Ctrl-C stops every process of the run, and removes its temporary folder', async t => {
-  const folder = t.testdir()
-  const child = spawn('env', bare({ PATH, HOME, TMPDIR: folder }, [process.execPath, main, '--case', 'create', '--servers', 'ours-sqlite', '--seconds', '30']), { stdio: 'ignore' })
+  const folder = t.testdir({ temporary: {}, saved: {} })
+  const temporary = join(folder, 'temporary')
+  const words = ['--case', 'create', '--servers', 'ours-sqlite', '--seconds', '30', '--save', join(folder, 'saved')]
+  const command = bare({ PATH, HOME, TMPDIR: temporary }, [process.execPath, start, ...words])
+  const child = spawn('env', command, { stdio: 'ignore' })
   t.teardown(() => child.kill('SIGKILL'))
   const exit = once(child, 'exit')
-  const url = await serverIn(folder)
+  const url = await serverIn(temporary)
   child.kill('SIGINT')
   t.strictSame(await exit, [130, null])
-  t.strictSame(readdirSync(folder), [])
+  t.strictSame(readdirSync(temporary), [])
   await t.rejects(async () => {
     // The server may still be running for a moment after the benchmark has exited.
     for (let turn = 0; turn < 500; turn++) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { Test } from 'tap'
-import type { LoadJob } from '../../bench/load/window.js'
+import type { LoadJob } from '../../bench/load/measurement-window.js'
 
 /** A server whose responses are sent by the test; closed after the test. */
 export async function testServer (t: Test, answer: (body: string, response: ServerResponse) => void): Promise<string> {

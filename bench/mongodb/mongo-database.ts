@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import { messageOf } from '../../src/error-message.js'
-import type { Results } from '../results.js'
-import { startProcess } from './start-process.js'
+import type { Results } from '../report/results.js'
+import { startProcess } from '../run/start-process.js'
 
 const scriptedMongo = new URL('../../test/support/scripted-mongodb/main.js', import.meta.url)
 let databases = 0
@@ -48,14 +48,22 @@ async function startProxy (near: string, distance: number, logFile: string) {
   return { url: withParameter(url, 'directConnection=true'), stop }
 }
 
-/** Describes a MongoDB, or a server compatible with it, without the credentials of its address. */
+/**
+ * Describes a MongoDB, or a server compatible with it, without the credentials of its address.
+ * @throws {Error} that names its address, if it does not respond
+ */
 export async function describeMongo (url: string): Promise<NonNullable<Results['mongodb']>> {
-  return await withClient(url, async client => {
-    const { process: name = 'mongod', ferretdbVersion, version } = await client.db('admin').command({ buildInfo: 1 })
-    const program = ferretdbVersion !== undefined ? 'FerretDB' : /^mongo[ds]$/.test(name) ? 'MongoDB' : String(name)
-    const known = program === 'MongoDB' ? '' : ' (not MongoDB; durability not checked)'
-    return { program, description: `${program} ${ferretdbVersion ?? version}${known} at ${client.options.hosts.join()}` }
+  const hosts = new MongoClient(url).options.hosts.join()
+  const buildInfo = await withClient(url, client => client.db('admin').command({ buildInfo: 1 })).catch(error => {
+    throw new Error(`--mongodb: no MongoDB responds at ${hosts}, start it or correct the address: ${messageOf(error)}`)
   })
+  const { process: name = 'mongod', ferretdbVersion, version } = buildInfo
+  if (ferretdbVersion === undefined && /^mongo[ds]$/.test(name)) {
+    return { program: 'MongoDB', description: `MongoDB ${version} at ${hosts}` }
+  }
+  const program = ferretdbVersion === undefined ? String(name) : 'FerretDB'
+  const release = ferretdbVersion ?? version
+  return { program, description: `${program} ${release} (not MongoDB; durability not checked) at ${hosts}` }
 }
 
 async function withClient<T> (url: string, use: (client: MongoClient) => Promise<T>): Promise<T> {

@@ -1,22 +1,15 @@
 import { createHistogram, performance } from 'node:perf_hooks'
-import { closedLoop } from './closed-loop.js'
 import { openConnection } from './connection.js'
-import { createRequests, type Shot } from './requests.js'
-import { Window, type LoadJob, type LoadResult } from './window.js'
-
-/** Runs an open loop if the job has a rate, otherwise a closed loop. */
-export async function runLoad (job: LoadJob): Promise<LoadResult> {
-  const next = createRequests(job.url, job.token)
-  return job.rate === undefined
-    ? await closedLoop(job, new Window(), next)
-    : await openLoop(job, job.rate, new Window(), next)
-}
+import type { LoadJob, LoadResult, MeasurementWindow } from './measurement-window.js'
+import type { Shot } from './requests.js'
 
 /**
  * Starts requests at a fixed rate, however slow the server is, and measures each from the time at which it should have
  * started: a stall of half a second shows in all requests that it delayed, not in one per connection.
  */
-async function openLoop (job: LoadJob, rate: number, window: Window, next: () => Shot): Promise<LoadResult> {
+export async function openLoop (
+  job: LoadJob, rate: number, window: MeasurementWindow, next: () => Shot
+): Promise<LoadResult> {
   const open = async () => await openConnection(job.url, window.fail)
   const connections = await Promise.all(Array.from({ length: job.connections }, open))
   const free = [...connections] // they take turns: a server closes one that is idle, Node after 5 s
@@ -44,12 +37,17 @@ async function openLoop (job: LoadJob, rate: number, window: Window, next: () =>
     }
   }
 
+  function untilNextStart (): number {
+    if (started === total) return Infinity
+    return free.length === 0 ? 0.1 : dueAt(started) - performance.now()
+  }
+
   const nap = new Int32Array(new SharedArrayBuffer(4))
   function tick (): void {
     startDue()
     if (isStopped) return
     // Timers are up to 2 ms late, and a busy loop occupies a core. Close to a start, it sleeps for 0.1 ms at a time.
-    const wait = started === total ? Infinity : free.length === 0 ? 0.1 : dueAt(started) - performance.now()
+    const wait = untilNextStart()
     if (wait > 5) {
       setTimeout(tick, Math.min(50, wait - 3))
     } else {

@@ -1,23 +1,18 @@
 import { join } from 'node:path'
-import { insertIntoMongo } from './mongodb.js'
-import { openSqlite, sqliteThread } from './sqlite.js'
-
-export interface Plant { id: number, name: string, tag?: string | undefined }
-/** Returns false if the id is taken. */
-export type Insert = (plant: Plant) => boolean | Promise<boolean>
-/** Resolves to whether each plant was new. */
-export type InsertMany = (plants: Plant[]) => Promise<boolean[]>
+import type { Insert, InsertMany, Plant } from './insert.js'
 
 /** One write for each request, as in a first version; with `STORE=group commit`, pending requests share a write. */
 export async function openPeerStore (): Promise<Insert> {
   const { MONGODB_URL, DATA_DIR = '', STORE } = process.env
-  const path = join(DATA_DIR, 'plants.db')
   if (STORE === 'none') return () => true
   if (MONGODB_URL !== undefined) {
+    const { insertIntoMongo } = await import('./mongo-inserts.js')
     const { insert, insertMany } = await insertIntoMongo(MONGODB_URL)
     // The service, too, has up to 16 batches in flight.
     return STORE === 'group commit' ? groupCommit(insertMany, 16) : insert
   }
+  const { openSqlite, sqliteThread } = await import('./sqlite.js')
+  const path = join(DATA_DIR, 'plants.db')
   return STORE === 'group commit' ? groupCommit(sqliteThread(path), 1) : (await openSqlite(path)).insert
 }
 

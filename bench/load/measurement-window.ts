@@ -1,8 +1,8 @@
 import { createHistogram, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Round } from '../results.js'
-import { processorTime } from '../run/processor-time.js'
+import { processorTime } from './processor-time.js'
 import { checkAnswer, type Shot } from './requests.js'
+import type { Round } from './round.js'
 
 export interface LoadJob {
   url: string
@@ -19,7 +19,7 @@ export interface LoadJob {
 export interface LoadResult extends Round { perSecond: number, acknowledged: number }
 
 /** The measured part of a run. The first wrong answer fails the run. */
-export class Window {
+export class MeasurementWindow {
   readonly #latencies = createHistogram()
   readonly #failure = new AbortController()
   readonly fail = (error: unknown): void => this.#failure.abort(error)
@@ -72,9 +72,11 @@ export class Window {
     const { utilization: generatorBusy } = performance.eventLoopUtilization(before)
     const { user, system } = process.cpuUsage(ownBefore)
     const server = used?.()
-    const giveUp = setTimeout(() => this.fail(new Error(`a request had no response for ${patience / 1000} s`)), patience)
+    const late = new Error(`a request had no response for ${patience / 1000} s`)
+    const giveUp = setTimeout(() => this.fail(late), patience)
     await drain().finally(() => clearTimeout(giveUp))
-    const [answers, latencies] = [this.#answers, this.#latencies]
+    const answers = this.#answers
+    const latencies = this.#latencies
     const perAnswer = (micros?: number): number | undefined => micros && answers > 0 ? micros / answers : undefined
     const [p50 = 0, p99 = 0, p999 = 0] = [50, 99, 99.9].map(share => latencies.percentile(share))
     return {

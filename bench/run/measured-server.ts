@@ -1,26 +1,27 @@
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
-import { variant } from '../contenders.js'
-import { runLoad } from '../load/loops.js'
-import type { Options } from '../options.js'
-import type { Round, Spec } from '../results.js'
-import { describeSqlite } from '../servers/sqlite.js'
-import { openMongoDatabase } from './mongo-database.js'
-import { prove } from './prove.js'
+import type { Round } from '../load/round.js'
+import { runLoad } from '../load/run-load.js'
+import { openMongoDatabase } from '../mongodb/mongo-database.js'
+import type { Spec } from '../plan/cases.js'
+import { variant } from '../plan/contenders.js'
+import type { Options } from '../plan/options.js'
+import { describeSqlite } from '../servers/stores/sqlite.js'
+import { checkAnswers } from './check-answers.js'
 import { startProcess } from './start-process.js'
 
 /** The settings common to all servers of a run. */
-export type Bench = Options & { folder: string, token: string }
+export type RunSettings = Options & { folder: string, token: string }
 
-export type Subject = Awaited<ReturnType<typeof startSubject>>
+export type MeasuredServer = Awaited<ReturnType<typeof startMeasuredServer>>
 
 /** Starts a server with its own store, checks it, and warms it up. It keeps running for all rounds. */
-export async function startSubject ({ server, distance, case: name }: Spec, bench: Bench) {
-  const { token, url, warmUp, leadIn, seconds, latencySeconds } = bench
+export async function startMeasuredServer ({ server, distance, case: name }: Spec, settings: RunSettings) {
+  const { token, url, warmUp, leadIn, seconds, latencySeconds } = settings
   const contender = variant(server)
-  const { label, store, module, node } = contender
-  const folder = mkdtempSync(join(bench.folder, `${store}-`))
-  const mongo = store === 'mongodb' ? await openMongoDatabase(bench.mongodb, folder, distance) : undefined
+  const { label, store, module, words, node } = contender
+  const folder = mkdtempSync(join(settings.folder, `${store}-`))
+  const mongo = store === 'mongodb' ? await openMongoDatabase(settings.mongodb, folder, distance) : undefined
   const environment = {
     ...contender.environment,
     ACCESS_TOKENS: token,
@@ -28,7 +29,7 @@ export async function startSubject ({ server, distance, case: name }: Spec, benc
     ...(name === 'commits' ? { METRICS_PORT: '0' } : {})
   }
   const logFile = join(folder, 'server.log')
-  const started = url === undefined ? await startProcess(module, { node, environment, logFile }) : undefined
+  const started = url === undefined ? await startProcess(module, { node, words, environment, logFile }) : undefined
   const target = started?.address ?? url ?? ''
   const metricsPort = /metrics on port (\d+)/.exec(started?.output ?? '')?.[1]
   const stop = async (): Promise<void> => {
@@ -44,7 +45,7 @@ export async function startSubject ({ server, distance, case: name }: Spec, benc
     return figures
   }
   try {
-    owed += await prove(contender, target, token)
+    owed += await checkAnswers(contender, target, token)
     // With a closed loop in every case, as V8 optimizes only code that runs often.
     await load(64, undefined, warmUp)
   } catch (error) {
