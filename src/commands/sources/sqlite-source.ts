@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { constants, existsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { messageOf } from '../../error-message.js'
-import { besides, hasLog, isInWalMode, mayUse, requireOwnLog } from '../../stores/sqlite/database-file.js'
+import { accessFault, besides, hasLog, isInWalMode, requireOwnLog } from '../../stores/sqlite/database-file.js'
 import { sqliteBinding, type DatabaseClass } from '../../stores/sqlite/database.js'
 import { isDenial } from '../../stores/sqlite/sqlite-error.js'
 import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
@@ -23,6 +24,8 @@ interface OpenedFile { database: DatabaseSyncInstance, requireUnchanged: () => v
  * @throws {CopyError} if there is no such file, or if it is not one of this package's
  */
 export async function openPlantsFile (path: string): Promise<OpenedFile> {
+  const folder = dirname(path)
+  if (accessFault(folder, constants.X_OK) === 'EACCES') throw new CopyError(`give this user permission to enter ${folder}`)
   if (!existsSync(path)) throw new CopyError(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
   const { DatabaseSync } = await sqliteBinding()
   try {
@@ -43,7 +46,7 @@ export async function openPlantsFile (path: string): Promise<OpenedFile> {
 function requireReadable (path: string): void {
   if (statSync(path).isDirectory()) throw new Error('it is a folder')
   for (const file of [path, besides(path).log]) {
-    if (existsSync(file) && !mayUse(file, constants.R_OK)) throw new Error(`give this user permission to read ${file}`)
+    if (accessFault(file, constants.R_OK) === 'EACCES') throw new Error(`give this user permission to read ${file}`)
   }
 }
 

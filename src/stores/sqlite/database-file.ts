@@ -93,15 +93,27 @@ export function obstacleTo (path: string): string | undefined {
     return `${folder} is a file, but must be a folder: move it away, or choose another folder`
   }
   const { log, index } = besides(path)
-  for (const file of [path, log, index]) {
-    if (!existsSync(file) || mayUse(file, constants.R_OK | constants.W_OK)) continue
-    const remedy = file === path ? 'give this user write permission' : `while no program has the database open, give it the owner of the database: chown --reference=${path} ${file}`
-    return `${file}, which belongs to uid ${statSync(file).uid}, cannot be written by ${thisUser()}: ${remedy}`
+  const toOwner = (file: string) => `while no program has the database open, give it the owner of the database: chown --reference=${path} ${file}`
+  const toUser = 'give this user write permission'
+  return obstacleAt(path, constants.R_OK | constants.W_OK, toUser) ??
+    obstacleAt(log, constants.R_OK | constants.W_OK, toOwner(log)) ??
+    obstacleAt(index, constants.R_OK | constants.W_OK, toOwner(index)) ??
+    obstacleAt(folder, constants.W_OK | constants.X_OK, `${toUser}, or choose another folder`)
+}
+
+/** @param remedy what to do if its permissions are at fault */
+function obstacleAt (file: string, mode: number, remedy: string): string | undefined {
+  switch (accessFault(file, mode)) {
+    case undefined:
+    case 'ENOENT':
+      return undefined
+    case 'EROFS':
+      return `${file} is on a file system that is read-only: mount it for writing, or choose another folder`
+    case 'EACCES':
+      return `${file}, which belongs to uid ${statSync(file).uid}, cannot be written by this user (uid ${process.getuid?.()}): ${remedy}`
+    default:
+      return `${file} is protected from any change: look at its attributes (lsattr), or choose another folder`
   }
-  if (!mayUse(folder, constants.W_OK | constants.X_OK)) {
-    return `the folder ${folder} cannot be written by ${thisUser()}: give this user write permission, or choose another folder`
-  }
-  return undefined
 }
 
 /** The nearest thing on the way to a path that exists; it may be a file. */
@@ -111,15 +123,12 @@ function nearestFolder (path: string): string {
   return folder
 }
 
-export function mayUse (path: string, mode: number): boolean {
+/** The code of the reason why this user has no such access; undefined if it has. */
+export function accessFault (path: string, mode: number): unknown {
   try {
     accessSync(path, mode)
-    return true
-  } catch {
-    return false
+    return undefined
+  } catch (error) {
+    return codeOf(error)
   }
-}
-
-function thisUser (): string {
-  return `this user (uid ${process.getuid?.()})`
 }

@@ -69,7 +69,7 @@ function openingError (error: unknown, path: string): SqliteError {
   if (isDeniedByNode(error)) return unusable(deniedByNode(error, dirname(path)))
   const reason = messageOf(error)
   if (isDamage(error)) return unusable(`${path} is damaged, or is not an SQLite database (${reason}): it was not changed; restore a backup, or choose another folder`)
-  if (isDenial(error) || isPathFault(error)) return unusable(obstacleTo(path) ?? `${path} cannot be opened for writing (${reason}), although this user may write it: look at the file system's mount options, at the limit on open files, and at what a security module (AppArmor, SELinux) forbids`)
+  if (isDenial(error) || isPathFault(error)) return unusable(obstacleTo(path) ?? `${path} cannot be opened (${reason}), and it is not for its permissions: look at the path, the mount options, the limit on open files, and what AppArmor or SELinux forbids`)
   return transactionError(error)
 }
 

@@ -162,6 +162,14 @@ t.test('a file that is replaced while its thread dies is not opened by the next 
   await t.rejects(outcomes(store, [{ id: 1n, name: 'Ficus' }]), { name: 'PlantNotStored', message: /was deleted, moved or replaced/ })
 })
 
+t.test('on a file system that is read-only, the message says so', withSmallDisk, async t => {
+  const folder = testFolder(t)
+  mountSmallDisk(t, folder, '1m')('1m,ro')
+  await t.rejects(storeAt(t, join(folder, 'plants.db')).open(), {
+    name: StoreUnusable.name, message: `SQLite: ${folder} is on a file system that is read-only: mount it for writing, or choose another folder`
+  })
+})
+
 t.test('a file that is mounted without its folder is refused, since its log would be lost', withSmallDisk, async t => {
   const folder = testFolder(t)
   for (const name of ['disk', 'data']) mkdirSync(join(folder, name))

@@ -185,7 +185,7 @@ t.test('what keeps a user from writing is named: the file, its owner, and what t
     `SQLite: ${shm}-shm, which ${uids}: while no program has the database open, give it the owner of the database: chown --reference=${shm} ${shm}-shm`,
     `SQLite: ${wal}-wal, which ${uids}: while no program has the database open, give it the owner of the database: chown --reference=${wal} ${wal}-wal`,
     `SQLite: ${file}, which ${uids}: give this user write permission`,
-    `SQLite: the folder ${dirname(inFolder)} cannot be written by this user (uid ${SERVICE}): give this user write permission, or choose another folder`
+    `SQLite: ${dirname(inFolder)}, which belongs to uid ${SERVICE}, cannot be written by this user (uid ${SERVICE}): give this user write permission, or choose another folder`
   ])
   for (const culprit of [`${shm}-shm`, `${wal}-wal`]) chownSync(culprit, SERVICE, GROUP)
   chownSync(file, SERVICE, GROUP)
