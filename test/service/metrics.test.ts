@@ -1,24 +1,15 @@
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
+import { readTlsPair } from '../../src/config/tls-pair.js'
+import { ServiceMetrics } from '../../src/service/metrics.js'
 import { RawConnection } from '../support/http/raw-connection.js'
-import { certificateFiles, makeCertificate } from '../support/process/make-certificate.js'
+import { makeCertificate } from '../support/process/make-certificate.js'
 import { create, startService, testFolder, token } from '../support/process/program.js'
 
-const folder = testFolder(t)
-const { use, ...files } = certificateFiles(folder)
-const certificate = makeCertificate(folder, 'first')
-const [service, overTls] = await Promise.all([
-  startService(t, { METRICS_PORT: '0' }),
-  (async () => {
-    use(certificate)
-    return startService(t, { METRICS_PORT: '0', ...files })
-  })()
-])
+const service = await startService(t, { METRICS_PORT: '0' })
 
-async function scrape (of: typeof service = service, path = '/metrics', method = 'GET'): Promise<Response> {
-  const { port } = await of.logged('metrics on port')
+async function scrape (path = '/metrics', method = 'GET'): Promise<Response> {
+  const { port } = await service.logged('metrics on port')
   return fetch(`http://127.0.0.1:${port}${path}`, { method })
 }
 
@@ -64,7 +55,7 @@ t.test('requests are counted by method, route and status_code, create requests a
 
 t.test('only /metrics is served, and only on its own port', async t => {
   t.match((await scrape()).headers.get('content-type'), /^text\/plain; version=0\.0\.4/)
-  t.strictSame([(await scrape(service, '/metrics', 'HEAD')).status, (await scrape(service, '/')).status], [200, 404])
+  t.strictSame([(await scrape('/metrics', 'HEAD')).status, (await scrape('/')).status], [200, 404])
   t.equal((await fetch(`${service.address}/metrics`)).status, 404)
 })
 
@@ -79,21 +70,24 @@ t.test('a body that is being received counts as queue bytes', async t => {
   t.equal(await queueBytes(), 0)
 })
 
-t.test('the dashboard shows every metric of the service', async t => {
-  const metrics = await (await scrape(overTls)).text()
-  const names = new Set(metrics.match(/^(?:http|plant_store)_\w+/gm)?.map(name => name.replace(/_(?:bucket|sum|count)$/, '')))
-  const dashboard = readFileSync('docs/grafana-dashboard.json', 'utf8')
-  t.strictSame([...names].filter(name => !dashboard.includes(name)), [])
+t.test('the dashboard shows every metric of the service, also that of a certificate, and plant_store_ready is 1 or 0', async t => {
+  const { cert, key } = makeCertificate(testFolder(t), 'localhost')
+  const health = { isReady: true }
+  const { registry } = new ServiceMetrics({ tls: readTlsPair(cert, key) }, health)
+  const metrics = await registry.metrics()
+  const names = metrics.match(/^(?:http|plant_store)_\w+/gm)?.map(name => name.replace(/_(?:bucket|sum|count)$/, ''))
+  t.ok(names?.includes('plant_store_tls_certificate_expiry_timestamp_seconds'))
+  const { panels } = JSON.parse(readFileSync('docs/grafana-dashboard.json', 'utf8')) as { panels: { targets: { expr: string }[] }[] }
+  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join()
+  t.strictSame([...new Set(names)].filter(name => !queries.includes(`${name}{`) && !queries.includes(`${name}_`)), [])
+
+  t.equal(valueOf(metrics, 'plant_store_ready'), 1)
+  health.isReady = false
+  t.equal(valueOf(await registry.metrics(), 'plant_store_ready'), 0)
 })
 
-t.test('with TLS, the expiry time of the served certificate is a metric', async t => {
-  const expiry = (): number => Date.parse(execFileSync('openssl', ['x509', '-enddate', '-noout', '-in', join(folder, 'tls.crt')], { encoding: 'utf8' }).slice('notAfter='.length)) / 1_000
-  const measured = async () => valueOf(await (await scrape(overTls)).text(), 'plant_store_tls_certificate_expiry_timestamp_seconds')
-  const first = expiry()
-  t.equal(await measured(), first)
-  use(makeCertificate(folder, 'second', 30))
-  overTls.child.kill('SIGHUP')
-  await overTls.logged('certificate reloaded')
-  t.not(expiry(), first)
-  t.equal(await measured(), expiry())
+t.test('while nobody probes, plant_store_ready says whether the service is ready', async t => {
+  const ready = async (): Promise<number> => valueOf(await (await scrape()).text(), 'plant_store_ready')
+  for (let turn = 0; turn < 2_000 && await ready() !== 1; turn++);
+  t.equal(await ready(), 1)
 })

@@ -82,6 +82,11 @@ for (const scheme of ['http', 'https']) {
   })
 }
 
+/** The reasons why requests got no response; a busy machine may refuse some with 503. */
+function withoutResponse ({ counts }: PlantClients): string[] {
+  return Object.keys(counts).filter(status => !['200', '503'].includes(status))
+}
+
 t.test('SIGTERM under load cuts off no request', async t => {
   const service = await startService(t)
   const clients = new PlantClients(overHttp(service.address, token))
@@ -93,7 +98,7 @@ t.test('SIGTERM under load cuts off no request', async t => {
   await stop()
   t.equal(code, 0, stderr)
   t.ok(took < 10_000, `${Math.round(took)} ms`)
-  t.strictSame(Object.keys(clients.counts), ['200', 'refused'], 'later connections are refused')
+  t.strictSame(withoutResponse(clients), ['refused'], 'later connections are refused')
   t.strictSame(lost(clients.sent, plantsInFile(join(service.folder, 'plants.db'))), [])
   t.match(service.log.at(-1), { msg: 'stopped' })
 })
@@ -120,6 +125,6 @@ t.test('after an uncaught exception it is logged, pending requests are finished,
   await until(() => clients.acknowledged.length > 0)
   t.equal((await service.end('SIGUSR1')).code, 1)
   await stop()
-  t.strictSame(Object.keys(clients.counts), ['200', 'refused'])
+  t.strictSame(withoutResponse(clients), ['refused'])
   t.match(await service.logged('shutting down after an uncaught error'), { level: 60, err: { message: 'thrown by the test' } })
 })
