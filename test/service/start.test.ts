@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
@@ -53,7 +54,7 @@ t.test('without configuration the first screen shows how to send a request, and 
   t.match(await notReady.json(), { error: 50301, message: 'Not ready: the service is overloaded' })
   t.equal((await live).status, 200)
   service.child.kill('SIGUSR1')
-  for (let tries = 0; tries < 100 && !(await ready()).ok; tries++) await new Promise(resolve => setTimeout(resolve, 100))
+  for (let tries = 0; tries < 100 && !(await ready()).ok; tries++) await sleep(100)
   t.equal((await create(address, { bearer })).status, 200, 'plants are stored again once the event loop has recovered')
 
   t.match(await service.end('SIGTERM'), { code: 0, signal: null })
