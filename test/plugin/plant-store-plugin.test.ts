@@ -2,8 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import bearerAuth from '@fastify/bearer-auth'
+import fastify from 'fastify'
 import t from 'tap'
-import plantStore, { memoryPlantStore, PlantNotStored, PlantOutcomeUnknown, sqlitePlantStore, StoreUnusable, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
+import plantStore, { memoryPlantStore, PlantNotStored, PlantOutcomeUnknown, sqlitePlantStore, StoreUnusable, type CreateOutcome, type PlantStore, type PlantStoreOptions } from '../../src/index.js'
 import { limits } from '../../src/options.js'
 import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
@@ -158,6 +159,73 @@ t.test('a store that opens only after the host\'s pluginTimeout is closed with t
   open(true)
   await closed
   t.strictSame(calls, ['closed'])
+})
+
+t.test('a store whose open never settles: the app does not start, and closes', async t => {
+  let isClosed = false
+  const store: PlantStore = {
+    create: async () => 'stored', open: () => new Promise(() => {}), async close () { isClosed = true }
+  }
+  const app = host(t, { pluginTimeout: 300 })
+  app.register(plantStore, { store, tokens })
+  await t.rejects(async () => { await app.ready() }, { code: 'FST_ERR_PLUGIN_TIMEOUT' })
+  await app.close()
+  t.notOk(isClosed, 'it was not opened')
+})
+
+t.test('a store whose open throws or rejects with anything: the app does not start, says why, and closes', async t => {
+  const thrown: unknown[] = [new Error('no'), undefined, null, 'no', 7]
+  for (const value of thrown) {
+    for (const open of [() => { throw value }, async () => { throw value }]) {
+      const app = host(t)
+      app.register(plantStore, { store: { create: async () => 'stored', open }, tokens })
+      const message = value instanceof Error ? 'no' : `the store could not be opened: ${String(value)}`
+      await t.rejects(async () => { await app.ready() }, { message })
+      await t.resolves(app.close())
+    }
+  }
+})
+
+t.test('a store whose close throws, rejects or never settles: close ends, with the reason, and closes the rest', async t => {
+  const closes: [message: string, close: () => Promise<void>][] = [
+    ['no', () => { throw new Error('no') }],
+    ['no', async () => { throw new Error('no') }],
+    ['the store did not close within 500 ms', () => new Promise(() => {})]
+  ]
+  for (const [message, close] of closes) {
+    const app = fastify()
+    let isRestClosed = false
+    app.addHook('onClose', async () => { isRestClosed = true })
+    const store: PlantStore = { create: async () => 'stored', open: async () => true, close }
+    await app.register(plantStore, { store, tokens, storeTimeout: 500 })
+    await t.rejects(app.close(), { message })
+    t.ok(isRestClosed)
+  }
+})
+
+t.test('a store that throws, rejects with no Error or resolves with garbage: its own requests get 500', async t => {
+  const garbage = 'garbage' as CreateOutcome
+  const outcomes: Record<string, () => Promise<CreateOutcome>> = {
+    throws: () => { throw new Error('secret detail') },
+    'throws undefined': () => { throw undefined }, // eslint-disable-line no-throw-literal
+    'rejects with undefined': async () => await Promise.reject(undefined), // eslint-disable-line prefer-promise-reject-errors
+    'rejects with null': async () => await Promise.reject(null), // eslint-disable-line prefer-promise-reject-errors
+    'rejects with a string': async () => await Promise.reject('secret detail'), // eslint-disable-line prefer-promise-reject-errors
+    'resolves with a string': async () => garbage,
+    'resolves with undefined': async () => undefined as unknown as CreateOutcome,
+    'returns a string': () => garbage as unknown as Promise<CreateOutcome>
+  }
+  const store: PlantStore = { create: ({ name }) => outcomes[name]?.() ?? Promise.resolve('stored') }
+  const app = host(t)
+  await app.register(plantStore, { store, tokens })
+  for (const name of Object.keys(outcomes)) {
+    const [failed, stored] = await Promise.all([
+      create(app, '/plants', { id: 1, name }), create(app, '/plants', { id: 2, name: 'Fern' })
+    ])
+    answersError(t, failed, 50001, /^The service failed and the plant may have been stored/, name)
+    t.notMatch(failed.body, 'secret')
+    answersPlant(t, stored, { name: 'Fern' }, name)
+  }
 })
 
 t.test('with the embedded store, a request in flight while the host closes is stored and gets its response', async t => {
