@@ -86,6 +86,31 @@ export class ClientWatch {
   /** The connections by server that a command uses now. */
   readonly #inUse = new Map<string, Set<unknown>>()
 
+  readonly #listeners = {
+    commandStarted: ({ command, address, connectionId }: CommandStarted): void => {
+      this.hasConnected = true
+      this.#attempts.get(command.comment)?.hasStarted({ address, id: connectionId })
+    },
+    connectionCheckedOut: ({ address, connectionId }: ConnectionEvent): void => {
+      const inUse = this.#inUse.get(address) ?? new Set()
+      inUse.add(connectionId)
+      this.#inUse.set(address, inUse)
+    },
+    connectionCheckedIn: ({ address, connectionId }: ConnectionEvent): void => {
+      this.#inUse.get(address)?.delete(connectionId)
+    },
+    connectionClosed: ({ address, error }: ConnectionEvent): void => {
+      const couldNotBeMade = error !== undefined && error !== null
+      if (couldNotBeMade) this.#onConnectionsLost(address)
+    },
+    connectionPoolCleared: ({ address }: ConnectionEvent): void => {
+      this.#onConnectionsLost(address)
+    },
+    topologyDescriptionChanged: ({ newDescription }: TopologyChange): void => {
+      this.#topology = newDescription
+    }
+  }
+
   /** The watch of a client, until the store ends it. */
   static begin (client: MongoDriverClient, store: object): ClientWatch {
     const watch = watches.get(client) ?? new ClientWatch(client)
@@ -95,12 +120,7 @@ export class ClientWatch {
 
   private constructor (private readonly client: MongoDriverClient) {
     watches.set(client, this)
-    client.on('commandStarted', this.#onCommandStarted)
-    client.on('connectionCheckedOut', this.#onCheckedOut)
-    client.on('connectionCheckedIn', this.#onCheckedIn)
-    client.on('connectionClosed', this.#onConnectionClosed)
-    client.on('connectionPoolCleared', this.#onPoolCleared)
-    client.on('topologyDescriptionChanged', this.#onTopologyChanged)
+    for (const [event, listener] of Object.entries(this.#listeners)) client.on(event, listener)
   }
 
   /** With the last store of the client, its listeners are removed. May be called twice. */
@@ -108,12 +128,7 @@ export class ClientWatch {
     this.#stores.delete(store)
     if (this.#stores.size > 0 || watches.get(this.client) !== this) return
     watches.delete(this.client)
-    this.client.off('commandStarted', this.#onCommandStarted)
-    this.client.off('connectionCheckedOut', this.#onCheckedOut)
-    this.client.off('connectionCheckedIn', this.#onCheckedIn)
-    this.client.off('connectionClosed', this.#onConnectionClosed)
-    this.client.off('connectionPoolCleared', this.#onPoolCleared)
-    this.client.off('topologyDescriptionChanged', this.#onTopologyChanged)
+    for (const [event, listener] of Object.entries(this.#listeners)) this.client.off(event, listener)
   }
 
   add (attempt: Attempt): void {
@@ -133,35 +148,6 @@ export class ClientWatch {
     const servers = [...this.#topology.servers.values()]
     const isFound = servers.some(({ type }) => takesWrites.includes(type))
     return isFound ? undefined : new NoServerFound(this.#topology)
-  }
-
-  readonly #onCommandStarted = ({ command, address, connectionId }: CommandStarted): void => {
-    this.hasConnected = true
-    this.#attempts.get(command.comment)?.hasStarted({ address, id: connectionId })
-  }
-
-  readonly #onCheckedOut = ({ address, connectionId }: ConnectionEvent): void => {
-    const inUse = this.#inUse.get(address) ?? new Set()
-    inUse.add(connectionId)
-    this.#inUse.set(address, inUse)
-  }
-
-  readonly #onCheckedIn = ({ address, connectionId }: ConnectionEvent): void => {
-    this.#inUse.get(address)?.delete(connectionId)
-  }
-
-  readonly #onConnectionClosed = ({ address, connectionId, error }: ConnectionEvent): void => {
-    this.#inUse.get(address)?.delete(connectionId)
-    const couldNotBeMade = error !== undefined && error !== null
-    if (couldNotBeMade) this.#onConnectionsLost(address)
-  }
-
-  readonly #onPoolCleared = ({ address }: ConnectionEvent): void => {
-    this.#onConnectionsLost(address)
-  }
-
-  readonly #onTopologyChanged = ({ newDescription }: TopologyChange): void => {
-    this.#topology = newDescription
   }
 
   /** The driver never settles a command that was written just when its connection closed, nor says that it closed. */

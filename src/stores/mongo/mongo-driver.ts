@@ -27,17 +27,10 @@ export interface MongoDatabase {
 export interface MongoDriverClient {
   readonly options: { dbName: string, connectTimeoutMS: number, socketTimeoutMS: number, monitorCommands: boolean }
   db (name: string): MongoDatabase
-  on (event: 'commandStarted', listener: (event: CommandStarted) => void): unknown
-  on (event: ConnectionEventName, listener: (event: ConnectionEvent) => void): unknown
-  on (event: 'topologyDescriptionChanged', listener: (event: TopologyChange) => void): unknown
-  off (event: 'commandStarted', listener: (event: CommandStarted) => void): unknown
-  off (event: ConnectionEventName, listener: (event: ConnectionEvent) => void): unknown
-  off (event: 'topologyDescriptionChanged', listener: (event: TopologyChange) => void): unknown
+  on (event: string, listener: (event: any) => void): unknown
+  off (event: string, listener: (event: any) => void): unknown
   close (): Promise<void>
 }
-
-type ConnectionEventName =
-  'connectionCheckedOut' | 'connectionCheckedIn' | 'connectionClosed' | 'connectionPoolCleared'
 
 /** The driver's `CommandStartedEvent`: emitted just before the command is serialized and written. */
 export interface CommandStarted {
