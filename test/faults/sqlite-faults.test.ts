@@ -51,7 +51,8 @@ async function recovers (t: Test, { address, path, clients, program }: Running):
   const stored = plantsInFile(path)
   t.strictSame(lost(clients.sent, stored), [], `0 of ${clients.acknowledged.length} acknowledged plants are lost`)
   t.strictSame(refusedAndStored(clients.sent, stored), [], 'no refused plant is stored')
-  t.strictSame(Object.keys(clients.counts).filter(status => !['200', '503', '504'].includes(status)), [], JSON.stringify(clients.counts))
+  const others = Object.keys(clients.counts).filter(status => !['200', '503', '504'].includes(status))
+  t.strictSame(others, [], JSON.stringify(clients.counts))
   for (const { id, name, status } of clients.sent.filter(({ status }) => status !== 200).slice(0, 50)) {
     t.equal((await clients.create(id, name)).status, 200, `plant ${id}, which got ${status}, is stored when it is retried`)
   }
@@ -71,7 +72,8 @@ t.test('with a full disk, plants are refused immediately, and the service is not
   await clients.load({ connections: 8, ms: 1_000, name: () => KILOBYTES_50 })
   const refused = clients.sent.filter(({ status }) => status !== 200)
   t.strictSame([...new Set(refused.map(({ status }) => status))], [503])
-  t.ok(Math.max(...refused.map(({ took }) => took)) < 5_000, `immediately: ${refused.length} in ${Math.max(...refused.map(({ took }) => took))} ms at most`)
+  const longest = Math.max(...refused.map(({ took }) => took))
+  t.ok(longest < 5_000, `immediately: ${refused.length} in ${longest} ms at most`)
   resize('60m')
   await recovers(t, service)
 })
@@ -90,7 +92,9 @@ t.test('with a disk that is full at startup, the service is not ready until ther
 t.test('while the files may not grow (EFBIG), the service is not ready, and it recovers', needsProgram('prlimit', 'util-linux'), async t => {
   const service = await start(t, testFolder(t))
   const { address, clients, program } = service
-  const limit = (bytes: string) => execFileSync('prlimit', ['--pid', String(program.pid), `--fsize=${bytes}:unlimited`], { stdio: 'pipe' })
+  const limit = (bytes: string) => {
+    execFileSync('prlimit', ['--pid', String(program.pid), `--fsize=${bytes}:unlimited`], { stdio: 'pipe' })
+  }
   limit('4000')
   await clients.load({ connections: 8, ms: 1_500 })
   t.not(clients.sent.at(-1)?.status, 200, JSON.stringify(clients.counts))
@@ -139,7 +143,8 @@ t.test('the plants of a damaged page are refused, all others are stored, and the
   const folder = testFolder(t)
   const path = join(folder, 'plants.db')
   await (await start(t, folder)).program.end('SIGTERM')
-  execute(path, "WITH RECURSIVE n(id) AS (SELECT 100000 UNION ALL SELECT id + 1 FROM n LIMIT 20000) INSERT INTO plants SELECT id, 'from another program', NULL FROM n; PRAGMA wal_checkpoint(TRUNCATE)")
+  execute(path, `WITH RECURSIVE n(id) AS (SELECT 100000 UNION ALL SELECT id + 1 FROM n LIMIT 20000)
+    INSERT INTO plants SELECT id, 'from another program', NULL FROM n; PRAGMA wal_checkpoint(TRUNCATE)`)
 
   const PAGE = 4_096
   const garbage = Buffer.alloc(PAGE, 0xa5)

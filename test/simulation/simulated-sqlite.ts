@@ -26,7 +26,8 @@ export class SimulatedSqlite extends SimulatedStore {
     const ends = fault === undefined ? () => {} : this.faultBegins()
     const ids = request.rows.map(([id]) => id)
     const texts = request.rows.map(([, name, tag]) => textOf({ name, tag: tag ?? undefined }))
-    this.log?.(`write of ${texts.map((text, i) => `${ids[i]} ${text}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
+    const plants = texts.map((text, i) => `${ids[i]} ${text}`).join(', ')
+    this.log?.(fault === undefined ? `write of ${plants}` : `write of ${plants} meets ${JSON.stringify(fault)}`)
     if (fault?.kind === 'dies' || fault?.kind === 'slow') this.isUncertain = true
     this.#after(() => {
       ends()

@@ -11,6 +11,9 @@ import { mountFile, mountSmallDisk, withSmallDisk } from '../../support/process/
 import { execute, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
 
 const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
+const FICUS = { id: 1n, name: 'Ficus' }
+const FERN = { id: 2n, name: 'Fern' }
+const MOSS = { id: 3n, name: 'Moss' }
 
 async function openStore (t: Test, path: string): Promise<PlantStore> {
   const store = storeAt(t, path)
@@ -32,11 +35,14 @@ function first (path: string, sql: string): unknown {
 t.test('a new file is created with its folders and the documented table, which any SQLite tool can read', async t => {
   const path = join(t.testdir(), 'a', 'b', 'c', 'plants.db')
   const store = await openStore(t, path)
-  t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus', tag: 'tree' }, { id: -5n, name: 'Fern' }]), ['stored', 'stored'])
+  const plants = [{ id: 1n, name: 'Ficus', tag: 'tree' }, { id: -5n, name: 'Fern' }]
+  t.strictSame(await outcomes(store, plants), ['stored', 'stored'])
   t.equal(first(path, "SELECT sql FROM sqlite_schema WHERE name = 'plants'"), TABLE)
   t.equal(first(path, 'PRAGMA user_version'), 1)
   t.equal(first(path, 'PRAGMA journal_mode'), 'wal')
-  t.strictSame(plantsInFile(path), new Map<bigint, object>([[-5n, { name: 'Fern' }], [1n, { name: 'Ficus', tag: 'tree' }]]))
+  const stored = plantsInFile(path)
+  t.strictSame([...stored.keys()], [-5n, 1n])
+  t.strictSame([...stored.values()], [{ name: 'Fern' }, { name: 'Ficus', tag: 'tree' }])
 })
 
 t.test('an empty file is accepted, and so is a table that another tool restored, without the format version', async t => {
@@ -44,7 +50,8 @@ t.test('an empty file is accepted, and so is a table that another tool restored,
   t.strictSame(await outcomes(await openStore(t, join(folder, 'empty.db')), [{ id: 1n, name: 'Ficus' }]), ['stored'])
 
   const restored = join(folder, 'restored.db')
-  execute(restored, `PRAGMA foreign_keys = OFF; BEGIN TRANSACTION; ${TABLE}; INSERT INTO plants VALUES(1, 'Ficus', NULL); COMMIT`)
+  execute(restored, `PRAGMA foreign_keys = OFF; BEGIN TRANSACTION; ${TABLE};
+    INSERT INTO plants VALUES(1, 'Ficus', NULL); COMMIT`)
   const store = await openStore(t, restored)
   t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus' }, { id: 2n, name: 'Fern' }]), ['same', 'stored'])
   t.equal(first(restored, 'PRAGMA user_version'), 1)
@@ -54,17 +61,21 @@ t.test('columns that someone added, and that need no value, change nothing', asy
   const path = join(t.testdir(), 'plants.db')
   const store = await openStore(t, path)
   t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus' }]), ['stored'])
-  const added = ['created_at TEXT', "place TEXT NOT NULL DEFAULT 'garden'", 'length AS (length(name)) VIRTUAL', '"a ""b""" BLOB']
+  const added = [
+    'created_at TEXT', "place TEXT NOT NULL DEFAULT 'garden'", 'length AS (length(name)) VIRTUAL', '"a ""b""" BLOB'
+  ]
   for (const column of added) execute(path, `ALTER TABLE plants ADD COLUMN ${column}`)
-  t.strictSame(await outcomes(store, [{ id: 1n, name: 'Ficus' }, { id: 2n, name: 'Fern' }]), ['same', 'stored'], 'while it is open')
+  t.strictSame(await outcomes(store, [FICUS, FERN]), ['same', 'stored'], 'while it is open')
   await store.close?.()
   const next = await openStore(t, path)
-  t.strictSame(await outcomes(next, [{ id: 2n, name: 'Fern' }, { id: 3n, name: 'Moss' }]), ['same', 'stored'], 'at the next start')
+  t.strictSame(await outcomes(next, [FERN, MOSS]), ['same', 'stored'], 'at the next start')
   t.equal(first(path, 'SELECT group_concat(DISTINCT place) FROM plants'), 'garden')
 
   const other = join(t.testdir(), 'other.db')
-  execute(other, 'CREATE TABLE Plants(upper TEXT AS (upper(name)) STORED NOT NULL, tag text, NAME text NOT NULL, Id integer PRIMARY KEY)')
-  t.strictSame(await outcomes(await openStore(t, other), [{ id: 1n, name: 'Ficus', tag: 'tree' }]), ['stored'], 'in any order and case')
+  execute(other, `CREATE TABLE Plants(
+    upper TEXT AS (upper(name)) STORED NOT NULL, tag text, NAME text NOT NULL, Id integer PRIMARY KEY)`)
+  const otherStore = await openStore(t, other)
+  t.strictSame(await outcomes(otherStore, [{ ...FICUS, tag: 'tree' }]), ['stored'], 'in any order and case')
   t.strictSame(plantsInFile(other), new Map([[1n, { name: 'Ficus', tag: 'tree' }]]))
 })
 
@@ -85,11 +96,14 @@ t.test('a path at which no file can be is refused with what is in the way, and a
 
 /** Kills a process that has stored plants, so that the log stays beside the file. */
 async function killedBeside (path: string, ids: number): Promise<void> {
+  const support = new URL('../../support/stores/sqlite-file.js', import.meta.url)
+  const table = TABLE.replace('TABLE', 'TABLE IF NOT EXISTS')
   const child = spawn(process.execPath, ['--input-type=module', '-e', `
-    const { DatabaseSync, execute } = await import(${JSON.stringify(new URL('../../support/stores/sqlite-file.js', import.meta.url))})
+    const { DatabaseSync } = await import(${JSON.stringify(support)})
     const database = new DatabaseSync(${JSON.stringify(path)})
-    database.exec(\`PRAGMA journal_mode = WAL; ${TABLE.replace('TABLE', 'TABLE IF NOT EXISTS')}; PRAGMA user_version = 1;
-      WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT ${ids}) INSERT OR IGNORE INTO plants SELECT id, 'Ficus', NULL FROM n\`)
+    database.exec(\`PRAGMA journal_mode = WAL; ${table}; PRAGMA user_version = 1;
+      WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT ${ids})
+      INSERT OR IGNORE INTO plants SELECT id, 'Ficus', NULL FROM n\`)
     process.kill(process.pid, 'SIGKILL')`], { stdio: 'inherit' })
   await once(child, 'exit')
 }
@@ -119,7 +133,14 @@ t.test('a backup that was copied over the file beside the log of the old one is 
   t.strictSame(await outcomes(await openStore(t, path), [{ id: 7n, name: 'Fern' }]), ['same'])
 })
 
-for (const what of ['deleted', 'moved away', 'replaced by a backup', 'replaced by a live file'] as const) {
+const replacements: { what: string, found: bigint[] }[] = [
+  { what: 'deleted', found: [] },
+  { what: 'moved away', found: [] },
+  { what: 'replaced by a backup', found: [1n] },
+  { what: 'replaced by a live file', found: [1n, 2n, 3n] }
+]
+
+for (const { what, found } of replacements) {
   t.test(`a file that is ${what} while open gets no further plant until a restart, and the new one is not harmed`, async t => {
     const path = join(t.testdir(), 'plants.db')
     const store = await openStore(t, path) as Required<PlantStore>
@@ -136,17 +157,20 @@ for (const what of ['deleted', 'moved away', 'replaced by a backup', 'replaced b
       for (const suffix of ['-wal', '-shm', '']) renameSync(`${path}.new${suffix}`, `${path}${suffix}`)
     }
     const message = /^SQLite: .*plants\.db was deleted, moved or replaced while it was open: .* restart$/
+    const refusal = { name: 'PlantNotStored', permanent: true, message }
     const began = performance.now()
-    await t.rejects(store.create({ id: 3n, name: 'Moss' }, performance.now() + 10_000), { name: 'PlantNotStored', permanent: true, message })
+    await t.rejects(store.create(MOSS, performance.now() + 10_000), refusal)
     t.ok(performance.now() - began < 5_000, 'at once')
     await t.rejects(store.ready(), { message })
     t.equal(existsSync(path), what.startsWith('replaced'), 'no file is created')
     await store.close()
 
-    if (what !== 'deleted') t.strictSame([...plantsInFile(`${path}.old`).keys()], [1n, 2n], 'the old file is complete without its log')
+    if (what !== 'deleted') {
+      t.strictSame([...plantsInFile(`${path}.old`).keys()], [1n, 2n], 'the old file is complete without its log')
+    }
     await openStore(t, path)
     t.strictSame(first(path, 'PRAGMA integrity_check'), 'ok')
-    t.strictSame([...plantsInFile(path).keys()], { 'replaced by a backup': [1n], 'replaced by a live file': [1n, 2n, 3n] }[what as string] ?? [])
+    t.strictSame([...plantsInFile(path).keys()], found)
   })
 }
 
@@ -179,7 +203,11 @@ t.test('a file that is mounted without its folder is refused, since its log woul
   writeFileSync(path, '')
   mountFile(t, join(folder, 'disk', 'plants.db'), path)
   // In an empty file, and in one with the table.
-  for (let turn = 0; turn < 2; turn++) await t.rejects(storeAt(t, path).open(), { name: StoreUnusable.name, message: /plants\.db is mounted without its folder, .*: mount the folder$/ })
+  const message = /plants\.db is mounted without its folder, .*: mount the folder$/
+  for (let turn = 0; turn < 2; turn++) {
+    await t.rejects(storeAt(t, path).open(), { name: StoreUnusable.name, message })
+  }
   symlinkSync(join(folder, 'disk', 'plants.db'), join(folder, 'link.db'))
-  t.strictSame(await outcomes(await openStore(t, join(folder, 'link.db')), [{ id: 1n, name: 'Ficus' }]), ['stored'], 'a link to another disk is not')
+  const linked = await openStore(t, join(folder, 'link.db'))
+  t.strictSame(await outcomes(linked, [FICUS]), ['stored'], 'a link to another disk is not')
 })

@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events'
+import { once } from 'node:events'
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,7 +8,6 @@ import t from 'tap'
 import { systemClock } from '../../../src/clock.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../../../src/stores/plant-store.js'
 import { SqliteClient } from '../../../src/stores/sqlite/sqlite-client.js'
-import type { SqliteRequest } from '../../../src/stores/sqlite/sqlite-worker.js'
 import { withCompiler } from '../../support/process/failing-calls.js'
 import { runPowered } from '../../support/process/power-cut.js'
 import { compiledPackage } from '../../support/process/program.js'
@@ -146,43 +145,6 @@ t.test('with the shortest timeout, 500 ms, at least 90 % of the creates of 32 co
   t.ok(stored >= 288, `${stored} of 320`)
 })
 
-/** A thread that does with each request what the test says. */
-class FakeThread extends EventEmitter {
-  constructor (private readonly serve: (request: SqliteRequest, thread: FakeThread) => void) { super() }
-
-  postMessage (request: SqliteRequest): void {
-    setImmediate(() => this.serve(request, this))
-  }
-}
-
-t.test('with the shortest timeout, a create waits for a lock that another program holds for a moment', async t => {
-  const lockWaits: number[] = []
-  const thread = new FakeThread((request, thread) => {
-    if (request.kind === 'write') lockWaits.push(request.lockWaitMs)
-    thread.emit('message', 'all stored')
-  })
-  const client = new SqliteClient('plants.db', { ...systemClock, now: () => 0 }, () => thread)
-  for (const deadline of [10_000, 500, 300]) await client.write([FICUS], deadline, deadline)
-  t.strictSame(lockWaits, [250, 150, -50])
-})
-
-t.test('a thread that dies in its first write leaves the outcome open; one that dies before it has loaded has stored nothing', async t => {
-  const dying = (...messages: string[]) => new FakeThread((_request, thread) => {
-    for (const message of messages) thread.emit('message', message)
-    thread.emit('error', new Error('out of memory'))
-    thread.emit('exit', 1)
-  })
-  const write = (client: SqliteClient) => client.write([FICUS], 10_000, 10_000)
-  const first = new SqliteClient('plants.db', systemClock, () => dying('loaded'))
-  t.match(await write(first), { name: PlantOutcomeUnknown.name, message: 'SQLite: the database thread exited: out of memory' })
-
-  const path = join(t.testdir({ 'plants.db': '' }), 'plants.db')
-  const threads = [dying('loaded', 'all stored'), dying()]
-  const later = new SqliteClient(path, systemClock, () => threads.shift() as FakeThread)
-  t.strictSame(await write(later), ['stored'])
-  t.match(await write(later), { name: PlantNotStored.name, permanent: false, message: /out of memory/ })
-})
-
 t.test('the store recovers if its thread dies', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
@@ -224,8 +186,10 @@ t.test('a store that failed to open can be opened later; a closed one cannot', a
 
 t.test('a thread whose code cannot be loaded, as in a bundle, makes the store unusable at once', async t => {
   const message = /^SQLite: the code of the database thread cannot be loaded \(.*\): if the app is bundled, mark plant-store as external$/
-  const bundle = t.testdir({ node_modules: t.fixture('symlink', resolve('node_modules')), 'package.json': '{"type":"module"}' })
-  cpSync(join(compiledPackage, 'src'), join(bundle, 'src'), { recursive: true, filter: path => !path.endsWith('sqlite-worker.js') })
+  const modules = t.fixture('symlink', resolve('node_modules'))
+  const bundle = t.testdir({ node_modules: modules, 'package.json': '{"type":"module"}' })
+  const filter = (path: string) => !path.endsWith('sqlite-worker.js')
+  cpSync(join(compiledPackage, 'src'), join(bundle, 'src'), { recursive: true, filter })
   const { sqlitePlantStore } = await import(pathToFileURL(join(bundle, 'src/index.js')).href)
   await t.rejects(sqlitePlantStore({ path: join(bundle, 'plants.db') }).open(), { name: StoreUnusable.name, message })
   const inCommonJs = new SqliteClient('plants.db', systemClock, () => { throw new TypeError('Invalid URL') })

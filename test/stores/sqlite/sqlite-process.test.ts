@@ -42,7 +42,9 @@ function openElsewhere (path: string): void {
   if (status !== 0) throw new Error(stderr)
 }
 
-t.test('stores that were opened with a log, and closed, leave no descriptor', needs(existsSync('/proc/self/fd') ? undefined : 'there is no /proc/self/fd'), async t => {
+const withProc = needs(existsSync('/proc/self/fd') ? undefined : 'there is no /proc/self/fd')
+
+t.test('stores that were opened with a log, and closed, leave no descriptor', withProc, async t => {
   const folder = t.testdir()
   const descriptors = () => readdirSync('/proc/self/fd').length
   let before = 0
@@ -92,7 +94,12 @@ t.test('a process that exits during a write keeps its exit code, loses no acknow
     let [id, stored, began] = [0n, 0, 0]
     for (const path of paths) {
       const store = sqlitePlantStore({ path })
-      const client = async () => { for (;;) { await store.create({ id: ++id, name: 'x' }, performance.now() + 10_000); stored++ } }
+      const client = async () => {
+        for (;;) {
+          await store.create({ id: ++id, name: 'x' }, performance.now() + 10_000)
+          stored++
+        }
+      }
       for (let i = 0; i < 500; i++) client()
       while (stored === 0) await new Promise(resolve => setTimeout(resolve, 5))
     }
@@ -107,7 +114,8 @@ t.test('a process that exits during a write keeps its exit code, loses no acknow
 })
 
 t.test('under Node\'s permission model, the store says what to allow', async t => {
-  const permission = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission'
+  const isStable = process.allowedNodeEnvironmentFlags.has('--permission')
+  const permission = isStable ? '--permission' : '--experimental-permission'
   const folder = t.testdir()
   const script = `
     const store = sqlitePlantStore({ path: ${JSON.stringify(join(folder, 'plants.db'))} })
@@ -119,7 +127,8 @@ t.test('under Node\'s permission model, the store says what to allow', async t =
   t.match(stdout, `StoreUnusable: SQLite: Node's permission model denies WorkerThreads${advice}`)
 })
 
-const asTwoUsers = needs(process.getuid?.() === 0 && spawnSync('setpriv', ['--version']).status === 0 ? undefined : 'two users need root and setpriv (util-linux)')
+const canSwitchUsers = process.getuid?.() === 0 && spawnSync('setpriv', ['--version']).status === 0
+const asTwoUsers = needs(canSwitchUsers ? undefined : 'two users need root and setpriv (util-linux)')
 const SERVICE = 64_001
 const MEMBER = 64_002
 const GROUP = 64_000

@@ -29,6 +29,7 @@ export function failingCalls (folder: string, file = 'plants.db'): FailingCalls 
  */
 export function preloaded (name: 'failing-calls' | 'power-cut', folder: string): string {
   const library = join(folder, `${name}.so`)
-  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, projectFile(`test/support/process/${name}.c`), '-ldl'], { stdio: 'pipe' })
+  const source = projectFile(`test/support/process/${name}.c`)
+  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, source, '-ldl'], { stdio: 'pipe' })
   return library
 }
