@@ -39,11 +39,14 @@ export class Page {
       '--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars',
       `--user-data-dir=${folder}`, '--remote-debugging-pipe', 'about:blank'
     ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] })
-    t.teardown(async () => {
-      browser.kill('SIGKILL')
-      if (browser.exitCode === null && browser.signalCode === null) await once(browser, 'exit')
-    })
     const page = new Page(browser.stdio[3] as Writable, browser.stdio[4] as Readable)
+    t.teardown(async () => {
+      // Killed, it would leave processes that go on writing to the folder.
+      page.#sessionId = undefined
+      const closed = once(browser, 'exit')
+      await page.send('Browser.close')
+      await closed
+    })
     const { targetId } = await page.send('Target.createTarget', { url: 'about:blank' })
     const { sessionId } = await page.send('Target.attachToTarget', { targetId, flatten: true })
     page.#sessionId = sessionId
