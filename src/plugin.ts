@@ -56,12 +56,9 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
   })
 
   const config = { swaggerTransform: describeOperation }
-  app.post('/plants', { schema: createPlantSchema(), bodyLimit: bounds.bodyLimit, config }, async request => {
-    const plant = requestedPlant(request)
-    const { name, tag } = plant
-    await createPlant(plant, request.getDecorator<PendingRequest>(PENDING))
-    return tag === undefined ? { name } : { name, tag }
-  })
+  app.post('/plants', { schema: createPlantSchema(), bodyLimit: bounds.bodyLimit, config }, request => (
+    createPlant(requestedPlant(request), request.getDecorator<PendingRequest>(PENDING))
+  ))
 
   await openStore(app, store, storeTimeout)
 }

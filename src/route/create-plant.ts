@@ -5,15 +5,20 @@ import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant,
 import type { PendingLimits } from '../pending/pending-limits.js'
 import type { PendingRequest } from '../pending/pending-request.js'
 import { ApiError, refusalFor, type ErrorName } from './errors.js'
+import type { PlantWire } from './schemas.js'
+
+const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
+const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = { notStored: 'not_stored', outcomeUnknown: 'unknown' }
 
 /**
- * Makes the function that stores the plant of a create request, durably, or rejects with the `ApiError` to send.
+ * Makes the function that stores the plant of a create request, durably: it resolves with the body of the response, or
+ * rejects with the `ApiError` to send.
  * @param storeTimeout milliseconds within which it settles, even if the store does not
  */
 export function plantCreator (store: PlantStore, limits: PendingLimits, storeTimeout: number, clock = systemClock) {
   const deadlines = new Deadlines(clock)
 
-  return function createPlant (plant: NewPlant, pending: Pick<PendingRequest, 'enterStore' | 'leaveStore'>): Promise<void> {
+  return function createPlant (plant: NewPlant, pending: StoreStay): Promise<PlantWire> {
     return new Promise((resolve, reject) => {
       const exceeded = pending.enterStore()
       if (exceeded !== undefined) throw refusalFor(exceeded)
@@ -24,31 +29,38 @@ export function plantCreator (store: PlantStore, limits: PendingLimits, storeTim
         reject(new ApiError('outcomeUnknown', undefined, new Error('the store did not respond in time')))
       })
 
-      function settle (result: CreateOutcome | ApiError): void {
+      function end (outcome: CreateMessage['outcome']): void {
         deadlines.delete(waiting)
         pending.leaveStore()
         message.pending = limits.pending
         message.queueBytes = limits.bytes
-        message.outcome = typeof result === 'string' ? result : failures[result.kind] ?? 'failed'
+        message.outcome = outcome
         channels.createEnd.publish(message)
-        if (typeof result !== 'string') reject(result)
-        else if (result === 'taken') reject(new ApiError('idTaken'))
-        else resolve()
+      }
+      function succeed (outcome: CreateOutcome): void {
+        if (!outcomes.includes(outcome)) return fail(new TypeError('the store resolved with no outcome of a create'))
+        end(outcome)
+        if (outcome === 'taken') return reject(new ApiError('idTaken'))
+        const { name, tag } = plant
+        resolve(tag === undefined ? { name } : { name, tag })
+      }
+      function fail (reason: unknown): void {
+        const error = errorOf(reason)
+        end(failures[error.kind] ?? 'failed')
+        reject(error)
       }
 
-      created(store, plant, deadline).then(settle, reason => { settle(errorOf(reason)) })
+      try {
+        Promise.resolve(store.create(plant, deadline)).then(succeed, fail)
+      } catch (error) {
+        fail(error)
+      }
     })
   }
 }
 
-async function created (store: PlantStore, plant: NewPlant, deadline: number): Promise<CreateOutcome> {
-  const outcome = await store.create(plant, deadline)
-  if (!outcomes.includes(outcome)) throw new TypeError('the store resolved with a value that is no outcome of a create')
-  return outcome
-}
-
-const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
-const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = { notStored: 'not_stored', outcomeUnknown: 'unknown' }
+/** What a request does with its place while the store has its plant. */
+type StoreStay = Pick<PendingRequest, 'enterStore' | 'leaveStore'>
 
 /** The response to a create request whose plant the store has rejected, for whatever reason. */
 function errorOf (reason: unknown): ApiError {
