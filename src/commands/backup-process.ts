@@ -1,6 +1,5 @@
 import { isMainThread, Worker } from 'node:worker_threads'
 import { messageOf } from '../error-message.js'
-import { openPlantsFile } from './sources/sqlite-source.js'
 
 /**
  * Copies a snapshot of a database file (the first argument) to an empty file (the second). SQLite blocks a thread until
@@ -14,6 +13,8 @@ if (isMainThread) {
   copying.on('exit', code => process.exit(code))
 } else {
   const [source = '', copy = ''] = process.argv.slice(2)
+  // The main thread does not need it.
+  const { openPlantsFile } = await import('./sources/sqlite-source.js')
   const { database, requireUnchanged } = await openPlantsFile(source)
   // https://sqlite.org/lang_vacuum.html#vacuum_with_an_into_clause; .backup would restart at each write.
   database.prepare('VACUUM INTO ?').run(copy)

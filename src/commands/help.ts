@@ -1,29 +1,13 @@
 import { environment } from '../config/configuration.js'
 
-/** A terminal's usual 80 columns, less those of a variable's name. */
-const DESCRIPTION_WIDTH = 57
+/** Up to the next space within 80 columns, of which a variable's name takes 22. */
+const line = /(.{1,57})(?: |$)/g
 
 const variables = Object.entries(environment.properties).map(([name, { default: defaultValue, description }]) => {
-  const words = String(description).split(' ')
-  if (defaultValue !== undefined) words.push(`(default: ${defaultValue})`)
-  const [first, ...more] = linesOf(words)
-  return [`  ${name.padEnd(18)}  ${first}`, ...more.map(line => `${' '.repeat(22)}${line}`)].join('\n')
+  const meaning = defaultValue === undefined ? `${description}` : `${description} (default: ${defaultValue})`
+  const lines = Array.from(meaning.matchAll(line), ([, text]) => text)
+  return `  ${name.padEnd(18)}  ${lines.join(`\n${' '.repeat(22)}`)}`
 })
-
-/** Fills lines with words, which are shorter than a line. */
-function linesOf (words: readonly string[]): string[] {
-  const lines: string[] = []
-  let line = ''
-  for (const word of words) {
-    if (line.length + 1 + word.length > DESCRIPTION_WIDTH) {
-      lines.push(line)
-      line = word
-    } else {
-      line = line === '' ? word : `${line} ${word}`
-    }
-  }
-  return [...lines, line]
-}
 
 /** What `plant-store --help` prints. */
 export const help = `

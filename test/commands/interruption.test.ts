@@ -44,7 +44,7 @@ async function childOf (t: Test, pid: number): Promise<number> {
   await until(() => {
     child = Number(spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' }).stdout)
     return child > 0
-  })
+  }, 50)
   t.teardown(() => { if (isRunning(child)) process.kill(child, 'SIGKILL') })
   return child
 }
@@ -76,7 +76,7 @@ t.test('closing the terminal ends a backup and an export, which leave no file an
   const backup = await startOnTerminal(t, ['backup', join(folder, 'backup.db')], { DATA_DIR: folder })
   const child = await childOf(t, backup.pid)
   backup.close()
-  await until(() => !isRunning(backup.pid))
+  await until(() => !isRunning(backup.pid), 50)
   t.notOk(isRunning(child))
   t.strictSame(readdirSync(folder), ['plants.db'])
 
@@ -84,7 +84,7 @@ t.test('closing the terminal ends a backup and an export, which leave no file an
   const exporting = await startOnTerminal(t, ['export', file], { MONGODB_URL: await mongoThatHangs(t, 'find') })
   await until(() => partial(folder).length > 0)
   exporting.close()
-  await until(() => !isRunning(exporting.pid))
+  await until(() => !isRunning(exporting.pid), 50)
   t.strictSame(readdirSync(folder), ['plants.db'])
 })
 
@@ -123,7 +123,7 @@ t.test('the process that copies does not outlive a backup that is killed, and th
   const backup = new Program(['backup', file], { DATA_DIR: folder })
   const child = await childOf(t, backup.pid)
   backup.child.kill('SIGKILL')
-  await until(() => !isRunning(child))
+  await until(() => !isRunning(child), 50)
   t.equal(partial(folder).length, 1)
   const data = join(folder, 'data')
   fill(data, manyPlants(3))
@@ -144,13 +144,12 @@ t.test('SIGINT and SIGTERM end an import at once, whatever it waits for, with it
   t.teardown(() => process.kill(-(substitution.pid as number), 'SIGKILL'))
   const ended = once(substitution, 'exit').then(([code, signal]) => ({ code, signal, stdout: '', stderr: '' }))
 
-  const waiting = [start(silent), start(begun), start('-'), start('/dev/stdin')] as const
+  const waiting = [start(silent), start(begun), start('/dev/stdin')] as const
   // For reading too, so that it does not wait for the reader.
   const writer = openSync(begun, 'r+')
   writeSync(writer, '{"id":1,"name":"one"}\n{"id":2,"na')
   waiting[2].child.stdin?.write('{"id":3,"name":"three"}\n')
-  waiting[3].child.stdin?.write('{"id":4,"name":"four"}\n')
-  await until(() => plantsInFile(join(folder, 'plants.db')).size === 3)
+  await until(() => plantsInFile(join(folder, 'plants.db')).size === 2)
   await until(() => waiting[0].stderr.includes('to '))
   await Promise.all(waiting.map(async (importing, index) => {
     const { code, stdout, stderr } = await endWith(index % 2 === 0 ? 'SIGINT' : 'SIGTERM', importing)
