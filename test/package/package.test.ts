@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
+} from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { bare, projectFile } from '../support/process/program.js'
@@ -17,18 +19,26 @@ const host = join(work, 'host')
 const installed = join(host, 'node_modules', 'plant-store')
 
 async function packAndInstall (): Promise<void> {
-  for (const file of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'docs', 'src']) {
+  const files = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'README.md', 'LICENSE', 'CHANGELOG.md']
+  for (const file of [...files, 'docs', 'src']) {
     cpSync(projectFile(file), join(work, file), { recursive: true })
   }
   // The host and the installed package also resolve their dependencies here.
   symlinkSync(projectFile('node_modules'), join(work, 'node_modules'))
   // Only its emit: the whole project's types have been checked.
-  await run(work, process.execPath, 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--noCheck')
+  await run(work, process.execPath, 'node_modules/typescript7/bin/tsc', '-p', 'tsconfig.build.json', '--noCheck')
   await run(work, 'npm', 'pack', '--ignore-scripts')
   mkdirSync(join(host, 'node_modules'), { recursive: true })
   writeFileSync(join(host, 'package.json'), '{ "name": "host" }')
   await run(host, 'tar', '-xzf', join(work, `plant-store-${manifest.version}.tgz`))
   cpSync(join(host, 'package'), installed, { recursive: true })
+}
+
+/** The paths of all files in a folder, sorted. */
+function filesOf (folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true, encoding: 'utf8' })
+  const files = entries.filter(entry => entry.isFile())
+  return files.map(({ parentPath, name }) => relative(folder, join(parentPath, name))).sort()
 }
 
 async function evaluate (code: string, ...options: string[]): Promise<unknown> {
@@ -41,18 +51,26 @@ t.jobs = 4
 
 t.test('import and require return the plugin, the stores and the errors', async t => {
   const names = [
-    'ErrorSchema', 'NewPlantSchema', 'PlantNotStored', 'PlantOutcomeUnknown', 'PlantSchema', 'StoreUnusable', 'channels', 'default', 'errorCodes',
-    'memoryPlantStore', 'mongoPlantStore', 'sqlitePlantStore'
+    'ErrorSchema', 'NewPlantSchema', 'PlantNotStored', 'PlantOutcomeUnknown', 'PlantSchema', 'StoreUnusable',
+    'channels', 'default', 'errorCodes', 'memoryPlantStore', 'mongoPlantStore', 'sqlitePlantStore'
   ]
   const imported = 'const all = [await import("plant-store"), await import("plant-store/contract")]'
-  const print = 'console.log(JSON.stringify(all.map(one => Object.keys(one).filter(name => name !== "__esModule").sort())))'
+  const print = `
+    const namesOf = one => Object.keys(one).filter(name => name !== '__esModule').sort()
+    console.log(JSON.stringify(all.map(namesOf)))`
   t.strictSame(await evaluate(`${imported}; ${print}`, '--input-type=module'), [names, ['plantStoreContract']])
   const register = `
     const app = require('fastify')()
-    app.register(all[0], { prefix: '/v1', store: { create: async () => 'stored' }, tokens: ['an-access-token-of-yours'] })
-    app.inject({ method: 'POST', url: '/v1/plants', payload: { id: 1, name: 'Ficus' }, headers: { authorization: 'Bearer an-access-token-of-yours' } })
-      .then(({ body }) => { all.push(JSON.parse(body)); ${print} })`
-  t.strictSame(await evaluate(`const all = [require("plant-store")]; ${register}`), [names, ['name']], 'a host can register it')
+    const store = { create: async () => 'stored' }
+    app.register(all[0], { prefix: '/v1', store, tokens: ['an-access-token-of-yours'] })
+    app.inject({
+      method: 'POST',
+      url: '/v1/plants',
+      payload: { id: 1, name: 'Ficus' },
+      headers: { authorization: 'Bearer an-access-token-of-yours' }
+    }).then(({ body }) => { all.push(JSON.parse(body)); ${print} })`
+  const required = await evaluate(`const all = [require("plant-store")]; ${register}`)
+  t.strictSame(required, [names, ['name']], 'a host can register it')
 })
 
 t.test('an embedded plugin loads no module that only the program needs', async t => {
@@ -68,37 +86,45 @@ t.test('an embedded plugin loads no module that only the program needs', async t
 })
 
 t.test('importing a source has no effect, except for those that package.json names', async t => {
-  const sources = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' }).filter(path => path.endsWith('.js')).map(path => `./dist/${path}`)
+  const sources = filesOf(join(installed, 'dist')).filter(path => path.endsWith('.js')).map(path => `./dist/${path}`)
   const { sideEffects } = manifest as { sideEffects: string[] }
   t.strictSame(sideEffects.filter(path => !sources.includes(path)), [])
+  const others = sources.filter(path => !sideEffects.includes(path))
   const code = `
-    for (const source of ${JSON.stringify(sources.filter(path => !sideEffects.includes(path)))}) await import('./node_modules/plant-store/' + source)
+    for (const source of ${JSON.stringify(others)}) await import('./node_modules/plant-store/' + source)
     console.log(JSON.stringify(process.getActiveResourcesInfo()))`
   const left = await evaluate(code, '--input-type=module') as string[]
-  t.strictSame(left.filter(resource => !/^(CloseReq|FSReq|PipeWrap)/.test(resource)), [], 'no timer, socket or thread is left')
+  const expected = /^(CloseReq|FSReq|PipeWrap)/
+  t.strictSame(left.filter(resource => !expected.test(resource)), [], 'no timer, socket or thread is left')
 })
 
 t.test('the package contains the compiled code, the types of its exports, and little else', async t => {
-  const files = readdirSync(installed, { recursive: true, withFileTypes: true, encoding: 'utf8' }).filter(entry => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name))
-  const sources = readdirSync(projectFile('src'), { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts')).map(file => file.slice(0, -3))
-  const compiled = sources.flatMap(source => /^(service|commands|config)\//.test(source) ? [`dist/${source}.js`] : [`dist/${source}.js`, `dist/${source}.d.ts`])
-  const others = ['CHANGELOG.md', 'LICENSE', 'README.md', 'docs/alerts.yml', 'docs/grafana-dashboard.json', 'package.json']
-  t.strictSame(files.map(file => file.slice(installed.length + 1)).sort(), [...compiled, ...others].sort())
+  const sources = filesOf(projectFile('src')).filter(file => file.endsWith('.ts')).map(file => file.slice(0, -3))
+  const program = /^(service|commands|config)\//
+  const compiled = sources.map(source => `dist/${source}.js`)
+  const types = sources.filter(source => !program.test(source)).map(source => `dist/${source}.d.ts`)
+  const others = [
+    'CHANGELOG.md', 'LICENSE', 'README.md', 'docs/alerts.yml', 'docs/grafana-dashboard.json', 'package.json'
+  ]
+  t.strictSame(filesOf(installed), [...compiled, ...types, ...others].sort())
 })
 
 t.test('every imported package is a declared dependency', async t => {
-  const code = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.js'))
-    .map(file => readFileSync(join(installed, 'dist', file), 'utf8')).join('\n')
-  const imported = [...code.matchAll(/(?:^import |from |import\(|require\()['"]((?:@[^/'"]+\/)?[^./'"][^/'"]*)/gm)].map(([, name = '']) => name)
+  const files = filesOf(join(installed, 'dist')).filter(file => file.endsWith('.js'))
+  const code = files.map(file => readFileSync(join(installed, 'dist', file), 'utf8')).join('\n')
+  const packages = /(?:^import |from |import\(|require\()['"]((?:@[^/'"]+\/)?[^./'"][^/'"]*)/gm
+  const imported = [...code.matchAll(packages)].map(([, name = '']) => name)
   t.ok(imported.includes('fastify') && imported.includes('@sinclair/typebox'))
   const declared = { ...manifest.dependencies, ...manifest.peerDependencies }
-  t.strictSame(imported.filter(name => !isBuiltin(name) && name !== 'node:sqlite' && !Object.hasOwn(declared, name)), [])
+  const undeclared = imported.filter(name => !isBuiltin(name) && !Object.hasOwn(declared, name))
+  // A built-in module since Node 22.
+  t.strictSame(undeclared.filter(name => name !== 'node:sqlite'), [])
 })
 
 t.test('every path in package.json exists, and the command works as npm installs it', async t => {
   const { exports, bin } = manifest
-  const paths: string[] = [...Object.values(exports['.']), ...Object.values(exports['./contract']), bin['plant-store']]
+  const exported = [exports['.'], exports['./contract']].flatMap(conditions => Object.values<string>(conditions))
+  const paths: string[] = [...exported, bin['plant-store']]
   for (const path of paths) t.ok(existsSync(join(installed, path)), path)
   const command = join(installed, bin['plant-store'])
   chmodSync(command, 0o755)
