@@ -5,7 +5,8 @@ import {
 } from '../plant-store.js'
 import { PendingCreates, type PendingCreate } from './pending-creates.js'
 import {
-  isCreateError, isOutcome, isPermanent, RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult
+  isCreateError, isOutcome, isPermanent, RESPONSE_MARGIN_MS, stateShownBy,
+  type CreateError, type StoreState, type StoreWriter, type WriteResult
 } from './store-writer.js'
 
 /** Of 512 at once, the main thread answers some while the others are written: 4 % less time than in one batch. */
@@ -28,11 +29,6 @@ interface Outage {
   resumeAt: number
   probe: readonly PendingCreate[] | undefined
 }
-
-/** What the writes so far, or a check, have shown about the store. */
-export type StoreState =
-  | { readonly kind: 'not tried' | 'works' }
-  | { readonly kind: 'failed', readonly error: CreateError, readonly at: number }
 
 /**
  * The create requests without an outcome. They share batches, and are sent again until their deadlines, which is safe:
@@ -69,10 +65,7 @@ export class BatchQueue {
     })
   }
 
-  /**
-   * Writes once what is pending and has not failed. Resolves when every request has its outcome, soon after the last
-   * deadline at the latest.
-   */
+  /** Writes once what has not failed yet. Resolves when every request has its outcome, soon after the last deadline. */
   async close (): Promise<void> {
     this.isClosed = true
     const isFailing = this.#outage !== undefined
@@ -138,11 +131,17 @@ export class BatchQueue {
     if (this.#outage !== undefined) this.#outage.probe = batch
     const message: BatchMessage = { plants: batch.length, milliseconds: undefined, retries: 0 }
     channels.batchStart.publish(message)
-    const deadlines = batch.map(({ deadline }) => deadline)
-    const plants = batch.map(({ plant }) => plant)
+    const plants: NewPlant[] = []
+    let earliest = Infinity
+    let latest = -Infinity
+    for (const { plant, deadline } of batch) {
+      plants.push(plant)
+      earliest = Math.min(earliest, deadline)
+      latest = Math.max(latest, deadline)
+    }
     let results: readonly WriteResult[] | CreateError
     try {
-      results = await this.writer.write(plants, Math.max(...deadlines), Math.min(...deadlines))
+      results = await this.writer.write(plants, latest, earliest)
       if (!Array.isArray(results) && !isCreateError(results)) throw new TypeError('the writer gave no results')
     } catch (cause) {
       // A writer should not reject. If it does, the plants may have been stored.
@@ -162,11 +161,12 @@ export class BatchQueue {
   #settle (batch: readonly PendingCreate[], results: readonly WriteResult[] | CreateError, now: number): number {
     const hasFailed = results instanceof Error && !isPermanent(results)
     this.#noteOutage(batch, hasFailed, now)
-    this.#noteState(results, now)
+    this.state = stateShownBy(results, now) ?? this.state
     const again: PendingCreate[] = []
-    for (let index = 0; index < batch.length; index++) {
-      const create = batch[index] as PendingCreate
-      const result = results instanceof Error ? results : results[index]
+    const each = results instanceof Error ? batch.map(() => results) : results
+    let index = 0
+    for (const create of batch) {
+      const result = each[index++]
       if (isOutcome(result)) {
         create.resolve(result)
         continue
@@ -178,12 +178,10 @@ export class BatchQueue {
       const hasTime = now + pause + MINIMUM_ATTEMPT_MS < create.deadline
       if (isPermanent(error) || this.isClosed || !hasTime) {
         giveUp(create)
-        continue
+      } else {
+        again.push(create)
+        if (!hasFailed) this.#pending.pause(create, now + pause)
       }
-      again.push(create)
-      if (hasFailed) continue
-      create.failures++
-      this.#pending.pause(create, now + pause)
     }
     if (hasFailed) this.#pending.addFirst(again)
     return again.length
@@ -199,18 +197,6 @@ export class BatchQueue {
       this.#outage = { failures: failures + 1, resumeAt: now + this.#pause(failures), probe: undefined }
     }
     // Any other batch was in flight when the outage began, and tells nothing new.
-  }
-
-  #noteState (results: readonly WriteResult[] | CreateError, now: number): void {
-    if (results instanceof Error) {
-      this.state = { kind: 'failed', error: results, at: now }
-    } else if (results.some(isOutcome)) {
-      this.state = { kind: 'works' }
-    } else {
-      // That a plant is refused tells nothing about the store.
-      const error = results.filter(isCreateError).find(error => !isPermanent(error))
-      if (error !== undefined) this.state = { kind: 'failed', error, at: now }
-    }
   }
 
   /** Milliseconds to wait after a number of earlier failures, and a random part less. */

@@ -67,7 +67,9 @@ export class PendingCreates {
     add(create, last)
   }
 
+  /** Keeps a plant that has failed by itself out of the line for a time. */
   pause (create: PendingCreate, until: number): void {
+    create.failures++
     const end = Math.ceil(until / PAUSE_STEP_MS) * PAUSE_STEP_MS
     const others = this.#paused.get(end)
     if (others === undefined) this.#paused.set(end, [create])

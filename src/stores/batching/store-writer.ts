@@ -44,3 +44,16 @@ export function isCreateError (result: unknown): result is CreateError {
 export function isPermanent (error: CreateError): boolean {
   return error instanceof PlantNotStored && error.permanent
 }
+
+/** What the writes so far, or a check, have shown about the store. */
+export type StoreState =
+  | { readonly kind: 'not tried' | 'works' }
+  | { readonly kind: 'failed', readonly error: CreateError, readonly at: number }
+
+/** @returns undefined if a write shows nothing about the store: that plants are refused does not */
+export function stateShownBy (results: readonly WriteResult[] | CreateError, now: number): StoreState | undefined {
+  if (results instanceof Error) return { kind: 'failed', error: results, at: now }
+  if (results.some(isOutcome)) return { kind: 'works' }
+  const error = results.filter(isCreateError).find(error => !isPermanent(error))
+  return error === undefined ? undefined : { kind: 'failed', error, at: now }
+}
