@@ -110,6 +110,7 @@ function moduleIn (path: string, name: string): string | undefined {
 
 /** @returns undefined if the file is not a program of Node */
 function nodeVersion (file: string): string | undefined {
+  if (file === process.execPath) return process.versions.node
   const { stdout, status } = spawnSync(file, ['-p', 'process.versions.node'], { encoding: 'utf8' })
   return status === 0 ? stdout.trim() : undefined
 }

@@ -13,6 +13,8 @@ export interface Column {
   rank: number
   /** Whether it divides the figure to its left. */
   isRatio?: boolean
+  /** Whether it tells what was measured, and so begins each row. */
+  isName?: boolean
 }
 
 const ratioLegends: Record<Base, string> = {
@@ -25,15 +27,27 @@ const ratioLegends: Record<Base, string> = {
 /** The columns for measurements of one case. */
 export function columnsOf (results: Results, [first]: readonly Measurement[]): Column[] {
   const named: Column[] = [
-    { head: 'server', rank: 0, cell: ({ label }) => label },
-    { head: 'rate', legend: 'requests sent per second', rank: 0, cell: ({ spec }) => countText(spec.rate) },
+    { head: 'server', rank: 0, isName: true, cell: ({ label }) => label },
+    {
+      head: 'rate',
+      legend: 'requests sent per second',
+      rank: 0,
+      isName: true,
+      cell: ({ spec }) => countText(spec.rate)
+    },
     {
       head: 'distance',
       legend: 'added to each round trip to the database',
       rank: 0,
+      isName: true,
       cell: ({ spec }) => spec.distance === undefined ? '' : `${spec.distance} ms`
     },
-    { head: 'connections', rank: 0, cell: ({ spec }) => spec.case === 'commits' ? String(spec.connections) : '' }
+    {
+      head: 'connections',
+      rank: 0,
+      isName: true,
+      cell: ({ spec }) => spec.case === 'commits' ? String(spec.connections) : ''
+    }
   ]
   if (first?.spec.case === 'price') return [...named, ...priceColumns]
   return [...named, ...first?.spec.rate === undefined ? closedLoopColumns(results) : openLoopColumns(results)]

@@ -88,20 +88,20 @@ function fitting (columns: readonly Filled[], width: number): Filled[] {
   return left
 }
 
-/** Each part begins with the servers, and has a ratio beside the figure that it divides. */
-function divided ([servers, ...columns]: readonly Filled[], width: number): Filled[][] {
-  if (servers === undefined) return []
+/** Each part begins with what was measured, and has a ratio beside the figure that it divides. */
+function divided (columns: readonly Filled[], width: number): Filled[][] {
+  const names = columns.filter(({ isName }) => isName)
   const figures: Filled[][] = []
-  for (const column of columns) {
+  for (const column of columns.slice(names.length)) {
     if (column.isRatio) figures.at(-1)?.push(column)
     else figures.push([column])
   }
   const parts: Filled[][] = []
-  let part = [servers]
+  let part = [...names]
   for (const withRatios of figures) {
     if (widthOf([...part, ...withRatios]) > width) {
       parts.push(part)
-      part = [servers]
+      part = [...names]
     }
     part.push(...withRatios)
   }

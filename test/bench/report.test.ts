@@ -4,7 +4,7 @@ import type { Spec } from '../../bench/plan/cases.js'
 import { contender } from '../../bench/plan/contenders.js'
 import { page } from '../../bench/report/page.js'
 import { pictures } from '../../bench/report/pictures.js'
-import type { Results } from '../../bench/report/results.js'
+import { load, type Results } from '../../bench/report/results.js'
 import { header, tables, wrapped } from '../../bench/report/tables.js'
 
 const create: Spec = { case: 'create', server: 'bare', connections: 64 }
@@ -167,4 +167,12 @@ t.test('the page contains its pictures, loads nothing and escapes its text', asy
   t.equal(html.match(/<svg/g)?.length, 3)
   t.notMatch(html, /<script|<link|src=|url\(http|@import/)
   t.match(html, '--case &#60;all&#62;')
+})
+
+t.test('what is not a saved run is refused, with what to do', async t => {
+  t.throws(() => load('never-saved'), { message: /bench\/results\/never-saved.*--from/ })
+  for (const content of ['{"name":"a-package"}', '[]', '{"measurements":[{"spec":{}}]}', 'text']) {
+    const folder = t.testdir({ 'results.json': content })
+    t.throws(() => load(folder), { message: /is not a saved run of this version/ }, content)
+  }
 })
