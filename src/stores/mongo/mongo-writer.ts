@@ -50,32 +50,7 @@ export class MongoWriter implements StoreWriter {
     return plants.map(plant => tooLarge(plant) ?? outcomeOf.get(plant) as WriteResult)
   }
 
-  /** Resolves if the primary responds and, if the check is thorough, takes writes. */
-  async check (thoroughly: boolean): Promise<void> {
-    const plants = this.#plants
-    const watch = this.#watch
-    const attempt = new Attempt(this.clock, CHECK_TIMEOUT_MS)
-    const { signal } = attempt
-    const ping = () => plants.db.command({ ping: 1 }, { ...COMMAND_OPTIONS, signal })
-    try {
-      await attempt.settle<unknown>(thoroughly ? () => checkWriting(plants, signal) : ping)
-    } catch (thrown) {
-      const error = errorOf(thrown)
-      this.#renewIfForgotten(error, plants)
-      throw new Error(faultOf(explained(error, attempt, watch)))
-    } finally {
-      attempt.end()
-    }
-  }
-
-  async close (): Promise<void> {
-    try {
-      if (this.renew !== undefined) await this.#plants.db.client.close()
-    } finally {
-      this.#watch.end(this)
-    }
-  }
-
+  /** Sends an insert, and decides by the response, or by the error and by how far the insert has come. */
   async #insert (plants: readonly NewPlant[], deadline: number): Promise<Results | CreateError> {
     const collection = this.#plants
     const watch = this.#watch
@@ -149,6 +124,32 @@ export class MongoWriter implements StoreWriter {
       return new Map((documents as ExistingDocument[]).map(document => [idOf(document), document]))
     } catch (error) {
       return new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${faultOf(errorOf(error))}`)
+    }
+  }
+
+  /** Resolves if the primary responds and, if the check is thorough, takes writes. */
+  async check (thoroughly: boolean): Promise<void> {
+    const plants = this.#plants
+    const watch = this.#watch
+    const attempt = new Attempt(this.clock, CHECK_TIMEOUT_MS)
+    const { signal } = attempt
+    const ping = () => plants.db.command({ ping: 1 }, { ...COMMAND_OPTIONS, signal })
+    try {
+      await attempt.settle<unknown>(thoroughly ? () => checkWriting(plants, signal) : ping)
+    } catch (thrown) {
+      const error = errorOf(thrown)
+      this.#renewIfForgotten(error, plants)
+      throw new Error(faultOf(explained(error, attempt, watch)))
+    } finally {
+      attempt.end()
+    }
+  }
+
+  async close (): Promise<void> {
+    try {
+      if (this.renew !== undefined) await this.#plants.db.client.close()
+    } finally {
+      this.#watch.end(this)
     }
   }
 
