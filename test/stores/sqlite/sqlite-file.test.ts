@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -8,7 +6,7 @@ import { openPlantsFile } from '../../../src/commands/sources/sqlite-source.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { testFolder } from '../../support/process/program.js'
 import { mountFile, mountSmallDisk, withSmallDisk } from '../../support/process/small-disk.js'
-import { execute, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
+import { execute, makeWithLog, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
 
 const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
 const FICUS = { id: 1n, name: 'Ficus' }
@@ -94,24 +92,10 @@ t.test('a path at which no file can be is refused with what is in the way, and a
   }
 })
 
-/** Kills a process that has stored plants, so that the log stays beside the file. */
-async function killedBeside (path: string, ids: number): Promise<void> {
-  const support = new URL('../../support/stores/sqlite-file.js', import.meta.url)
-  const table = TABLE.replace('TABLE', 'TABLE IF NOT EXISTS')
-  const child = spawn(process.execPath, ['--input-type=module', '-e', `
-    const { DatabaseSync } = await import(${JSON.stringify(support)})
-    const database = new DatabaseSync(${JSON.stringify(path)})
-    database.exec(\`PRAGMA journal_mode = WAL; ${table}; PRAGMA user_version = 1;
-      WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT ${ids})
-      INSERT OR IGNORE INTO plants SELECT id, 'Ficus', NULL FROM n\`)
-    process.kill(process.pid, 'SIGKILL')`], { stdio: 'inherit' })
-  await once(child, 'exit')
-}
-
 t.test('a backup that was copied over the file beside the log of the old one is not opened, and not changed', async t => {
   const folder = t.testdir({ 'link.db': t.fixture('symlink', 'plants.db') })
   const path = join(folder, 'plants.db')
-  await killedBeside(path, 3_000)
+  makeWithLog(path, 3_000)
   execute(join(folder, 'backup.db'), `${TABLE}; INSERT INTO plants VALUES (7, 'Fern', NULL); PRAGMA user_version = 1`)
   const message = /^(SQLite: |.* cannot be read: )(\S+plants\.db-wal) is the log of another database than .*: move \2 and its -shm away/
   for (const content of [readFileSync(join(folder, 'backup.db')), Buffer.alloc(0)]) {
@@ -153,7 +137,7 @@ for (const { what, found } of replacements) {
     }
     if (what === 'replaced by a backup') renameSync(`${path}.new`, path)
     if (what === 'replaced by a live file') {
-      await killedBeside(`${path}.new`, 3)
+      makeWithLog(`${path}.new`, 3)
       for (const suffix of ['-wal', '-shm', '']) renameSync(`${path}.new${suffix}`, `${path}${suffix}`)
     }
     const message = /^SQLite: .*plants\.db was deleted, moved or replaced while it was open: .* restart$/

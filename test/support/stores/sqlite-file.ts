@@ -1,3 +1,4 @@
+import { cpSync, rmSync } from 'node:fs'
 import type { Worker } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import type { Test } from 'tap'
@@ -24,6 +25,18 @@ export function execute (path: string, sql: string): void {
   const database = openSqlite(path)
   database.exec(sql)
   database.close()
+}
+
+/** Makes a file with plants 1 to `count` in its log, as a process leaves it that is killed. */
+export function makeWithLog (path: string, count = 1): void {
+  const database = openSqlite(`${path}.live`)
+  database.exec(`PRAGMA journal_mode = WAL; PRAGMA user_version = 1;
+    CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT);
+    WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT ${count})
+    INSERT INTO plants SELECT id, 'Ficus', NULL FROM n`)
+  for (const suffix of ['', '-wal', '-shm']) cpSync(`${path}.live${suffix}`, `${path}${suffix}`)
+  database.close()
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}.live${suffix}`, { force: true })
 }
 
 /** Holds the write lock of a database, as another program that is writing, until it rolls back, commits or closes. */
