@@ -33,12 +33,6 @@ const style = `
 /* What the dark theme of Swagger UI leaves light, or dark. */
 html.dark-mode body { background: #1c2022 }
 html.dark-mode .swagger-ui .headers .header-col { color: inherit }
-
-@media (max-width: 640px) {
-  .swagger-ui .wrapper { padding: 0 12px }
-  .swagger-ui .opblock-body .opblock-section-header, .swagger-ui .responses-inner { padding: 8px }
-  .swagger-ui .responses-table .response { font-size: 13px }
-}
 `
 
 /**

@@ -59,7 +59,7 @@ export class Health {
         resolve(this.#storeFault)
       }, READY_TIMEOUT_MS)
       timer.unref()
-      faultOfStore(this.store).then(fault => {
+      this.#askStore().then(() => undefined, messageOf).then(fault => {
         this.#check = undefined
         // A late response says nothing about the next one.
         if (!isInTime) return
@@ -68,6 +68,10 @@ export class Health {
         resolve(fault)
       })
     })
+  }
+
+  async #askStore (): Promise<void> {
+    await this.store.ready?.()
   }
 
   /** Checks the store again and again, until `close`, so that `isReady` is right without requests. */
@@ -97,15 +101,6 @@ export class Health {
   close (): void {
     this.#closing = true
     if (this.#nextCheck !== undefined) this.clock.clearTimeout(this.#nextCheck)
-  }
-}
-
-async function faultOfStore (store: PlantStore): Promise<string | undefined> {
-  try {
-    await store.ready?.()
-    return undefined
-  } catch (error) {
-    return messageOf(error)
   }
 }
 

@@ -24,10 +24,10 @@ t.test('ACCESS_LOG writes one line for each request, without secrets, and loses 
   const lock = lockSqlite(join(service.folder, 'plants.db'))
   const refused = await create(service.address)
   lock.close()
-  for (let i = 0; i < 200; i++) await create(service.address)
+  for (let i = 0; i < 50; i++) await create(service.address)
   t.equal((await service.end('SIGTERM')).code, 0)
   const lines = service.log.filter(({ msg }) => msg === 'request')
-  t.equal(lines.length, 203)
+  t.equal(lines.length, 53)
   const fault = service.log.find(({ reqId, level }) => reqId === refused.headers.get('x-request-id') && level === 40)
   t.match(fault, { statusCode: 503, reason: 'SQLite: database is locked', err: undefined })
   const first = lines.find(({ statusCode }) => statusCode === 200)
@@ -92,8 +92,9 @@ for (const ACCESS_LOG of ['true', 'false']) {
 
 t.test('a log without a reader does not block the service', async t => {
   const { address, stdout, stderr, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })
+  // Together more than the megabyte that is buffered, and what a pipe holds.
   const long = 'x'.repeat(7_000)
-  for (let turn = 0; turn < 400; turn++) await fetch(`${address}/${long}${turn}`)
+  for (let turn = 0; turn < 200; turn++) await fetch(`${address}/${long}${turn}`)
   t.equal((await create(address)).status, 200)
   t.equal(stderr(), 'plant-store: the log cannot be written (the pipe is full), continuing without logs\n')
 
@@ -103,7 +104,7 @@ t.test('a log without a reader does not block the service', async t => {
   t.equal((await end()).code, 0)
   const lines = log.trim().split('\n').map(line => JSON.parse(line))
   const { lost } = lines.find(({ msg }) => / lines of this log are lost/.test(msg))
-  t.equal(lines.filter(({ msg }) => msg === 'request').length + lost, 402, 'lost lines are counted; two of the requests are the first one and the plant')
+  t.equal(lines.filter(({ msg }) => msg === 'request').length + lost, 202, 'lost lines are counted; two of the requests are the first one and the plant')
   t.match(lines.at(-1), { msg: 'stopped' })
 })
 
