@@ -182,6 +182,9 @@ t.test('without the package mongodb, a command says in one line what to install'
   for (const name of readdirSync(projectFile('node_modules'))) {
     if (name !== 'mongodb') symlinkSync(projectFile(`node_modules/${name}`), join(folder, 'node_modules', name))
   }
+  // Node fails likewise if there is no package, but looks in the folders above, too.
+  mkdirSync(join(folder, 'node_modules', 'mongodb'))
+  writeFileSync(join(folder, 'node_modules', 'mongodb', 'package.json'), '{"main":"missing.js"}')
   const env = { PATH: process.env.PATH, DATA_DIR: folder, MONGODB_URL: 'mongodb://127.0.0.1:1/', ACCESS_TOKENS: token }
   // The others load the driver as `serve` does.
   for (const command of ['serve', 'export']) {
