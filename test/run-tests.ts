@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,7 +29,12 @@ const { values, positionals } = parseArgs({
 const timeout = Number(values.timeout)
 const env: NodeJS.ProcessEnv = { ...process.env, TAP_TIMEOUT: String(timeout) }
 // A folder in which each process and thread of the tests notes what it ran: see .ci/coverage.js.
-if (process.env.COVERAGE !== undefined) env.NODE_V8_COVERAGE = resolve(process.env.COVERAGE)
+if (process.env.COVERAGE !== undefined) {
+  env.NODE_V8_COVERAGE = resolve(process.env.COVERAGE)
+  mkdirSync(env.NODE_V8_COVERAGE, { recursive: true })
+  // Also processes that a test starts as another user write there.
+  chmodSync(env.NODE_V8_COVERAGE, 0o777)
+}
 const tests = fileURLToPath(new URL('.', import.meta.url))
 // In CI a test that lacks a program fails.
 const maySkip = process.env.TAP_FAIL_SKIP !== '1'
