@@ -6,7 +6,7 @@ import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import type { FastifyRouteSchemaDef } from 'fastify/types/schema.js'
 import { checkedPlant, type NewPlant } from '../stores/plant-store.js'
 import { ApiError } from './errors.js'
-import { ErrorSchema, PlantSchema } from './schemas.js'
+import { ErrorSchema, INT64, NewPlantSchema, PlantSchema } from './schemas.js'
 
 /** The rule for each field of a NewPlant, as error messages state it. */
 const fieldRules: Readonly<Record<string, string>> = {
@@ -53,14 +53,26 @@ type Serializer = (payload: unknown) => string
 
 const compileSerializer = SerializerSelector()()
 
-/** The schemas of the plugin's responses, by their JSON: a route has copies, which a host may have changed. */
-const responseSchemas = new Map([PlantSchema, ErrorSchema].map(schema => [JSON.stringify(schema), schema]))
+/** The plugin's schemas by their JSON: an app may have copied those of its route, even without the symbols of TypeBox. */
+const ownSchemas = new Map([NewPlantSchema, PlantSchema, ErrorSchema].map(schema => [JSON.stringify(schema), schema]))
 const serializers = new WeakMap<TObject, Serializer>()
 
+/** The schema of the plugin that another one equals. */
+function ownSchema (schema: unknown): TObject | undefined {
+  // A schema of the app need not be JSON.
+  const isPlain = typeof schema === 'object' && schema !== null && Object.getPrototypeOf(schema) === Object.prototype
+  return isPlain ? ownSchemas.get(JSON.stringify(schema)) : undefined
+}
+
+/** The schema by which to validate a body if it is that of a NewPlant, which only the plugin's compiler understands. */
+export function newPlantSchema (schema: any): TObject | undefined {
+  if (schema?.properties?.id?.[Kind] === INT64) return schema
+  return ownSchema(schema) === NewPlantSchema ? NewPlantSchema : undefined
+}
+
 /** The serializer of a response; undefined if the schema is not one of the plugin's, or was changed. */
-export function responseSerializer (schema: any): Serializer | undefined {
-  // Another's need not be JSON.
-  const own = schema?.[Kind] === 'Object' ? responseSchemas.get(JSON.stringify(schema)) : undefined
+export function responseSerializer (schema: unknown): Serializer | undefined {
+  const own = ownSchema(schema)
   if (own === undefined) return undefined
   const serializer = serializers.get(own) ?? compileResponse(own)
   serializers.set(own, serializer)

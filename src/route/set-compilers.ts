@@ -1,8 +1,6 @@
-import { Kind } from '@sinclair/typebox'
 import type { FastifyInstance, FastifySchemaCompiler, RouteOptions } from 'fastify'
 import type { FastifySerializerCompiler } from 'fastify/types/schema.js'
-import { responseSerializer, validatorCompiler } from './compilers.js'
-import { INT64 } from './schemas.js'
+import { newPlantSchema, responseSerializer, validatorCompiler } from './compilers.js'
 
 /**
  * Sets compilers on the route that compile the plugin's schemas, and leave every other, which an `onRoute` hook of the
@@ -17,7 +15,8 @@ export function setCompilers (app: FastifyInstance, route: RouteOptions): void {
 
   const validators: FastifySchemaCompiler<any> = definition => {
     const { schema, httpPart } = definition
-    if (httpPart === 'body' && isNewPlant(schema)) return validatorCompiler(definition)
+    const newPlant = httpPart === 'body' ? newPlantSchema(schema) : undefined
+    if (newPlant !== undefined) return validatorCompiler({ ...definition, schema: newPlant })
     const validatorOfScope = compilerOfScope('validatorCompiler')
     return validatorOfScope(httpPart === 'headers' ? { ...definition, schema: withLowerCaseNames(schema) } : definition)
   }
@@ -41,8 +40,8 @@ export function setCompilers (app: FastifyInstance, route: RouteOptions): void {
   // After Fastify has given the route's compilers to its requests: `request.validateInput` and `reply.serializeInput`
   // of a host use the scope's.
   app.after(() => {
-    set('validatorCompiler', validators, others.length > 0 || !bodies.every(isNewPlant))
-    set('serializerCompiler', serializers, responses.some(schema => responseSerializer(schema) === undefined))
+    set('validatorCompiler', validators, others.length > 0 || !bodies.every(newPlantSchema))
+    set('serializerCompiler', serializers, !responses.every(responseSerializer))
   })
 }
 
@@ -50,11 +49,6 @@ export function setCompilers (app: FastifyInstance, route: RouteOptions): void {
 function contentsOf (schema: any): unknown[] {
   if (schema === undefined) return []
   return schema?.content === undefined ? [schema] : Object.values<any>(schema.content).map(({ schema }) => schema)
-}
-
-/** Whether it is the plugin's schema of a NewPlant, which only its own compiler understands. */
-function isNewPlant (schema: any): boolean {
-  return schema?.properties?.id?.[Kind] === INT64
 }
 
 /** As Fastify does for its default compiler: Node has the names of headers in lower case. */

@@ -255,9 +255,20 @@ t.test('onRoute replaces the schema of the body, its compiler, or removes it: wh
   }
 })
 
-t.test('onRoute copies the schema of the body, with another description or title: it validates as before', async t => {
-  const { app } = await changing(t, ({ schema }) => {
-    if (schema.body !== undefined) schema.body = { ...schema.body, description: 'Our plant', title: 'OurPlant' }
-  })
-  await keepsTheContract(t, app)
+t.test('onRoute copies the schema, with another description of the body, or deeply: it validates as before', async t => {
+  const copies: OnRoute[] = [
+    ({ schema }) => {
+      if (schema.body !== undefined) schema.body = { ...schema.body, description: 'Our plant', title: 'OurPlant' }
+    },
+    route => { route.schema = structuredClone(route.schema) }
+  ]
+  for (const onRoute of copies) {
+    const { app } = await changing(t, onRoute, {}, app => {
+      app.addHook('preHandler', async ({ headers }, reply) => {
+        if (headers['x-refuse'] !== undefined) return reply.code(401).send({ error: 'Unauthorized' })
+      })
+    })
+    await keepsTheContract(t, app)
+    t.equal((await create(app, '/plants', PLANT, { 'x-refuse': '1' })).body, '{"error":"Unauthorized"}')
+  }
 })
