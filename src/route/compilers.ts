@@ -53,7 +53,7 @@ type Serializer = (payload: unknown) => string
 
 const compileSerializer = SerializerSelector()()
 
-/** The plugin's schemas by their JSON: an app may have copied those of its route, even without the symbols of TypeBox. */
+/** The plugin's schemas by their JSON: an app may have copied those of its route, without the symbols of TypeBox. */
 const ownSchemas = new Map([NewPlantSchema, PlantSchema, ErrorSchema].map(schema => [JSON.stringify(schema), schema]))
 const serializers = new WeakMap<TObject, Serializer>()
 

@@ -12,13 +12,16 @@ export function setCompilers (app: FastifyInstance, route: RouteOptions): void {
   const bodies = contentsOf(body)
   const others = [params, querystring, query, headers].filter(schema => schema !== undefined)
   const responses = Object.values(response ?? {}).flatMap(contentsOf)
+  // Until the app starts, a scope has only a compiler that the app has set.
+  const isCustom = app.validatorCompiler !== undefined
 
   const validators: FastifySchemaCompiler<any> = definition => {
     const { schema, httpPart } = definition
     const newPlant = httpPart === 'body' ? newPlantSchema(schema) : undefined
     if (newPlant !== undefined) return validatorCompiler({ ...definition, schema: newPlant })
     const validatorOfScope = compilerOfScope('validatorCompiler')
-    return validatorOfScope(httpPart === 'headers' ? { ...definition, schema: withLowerCaseNames(schema) } : definition)
+    if (httpPart !== 'headers' || isCustom) return validatorOfScope(definition)
+    return validatorOfScope({ ...definition, schema: withLowerCaseNames(schema) })
   }
   const serializers: FastifySerializerCompiler<any> = definition =>
     responseSerializer(definition.schema) ?? compilerOfScope('serializerCompiler')(definition)
@@ -52,11 +55,14 @@ function contentsOf (schema: any): unknown[] {
 }
 
 /** As Fastify does for its default compiler: Node has the names of headers in lower case. */
-function withLowerCaseNames (schema: any): unknown {
-  if (schema?.properties === undefined || Object.getPrototypeOf(schema) !== Object.prototype) return schema
-  const properties = Object.fromEntries(
-    Object.entries(schema.properties).map(([name, property]) => [name.toLowerCase(), property])
-  )
-  const required = schema.required?.map((name: string) => name.toLowerCase())
-  return { ...schema, properties, ...(required !== undefined && { required }) }
+function withLowerCaseNames (schema: any): any {
+  if (Array.isArray(schema)) return schema.map(withLowerCaseNames)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const entries = Object.entries<any>(schema).map(([keyword, value]) => {
+    if (keyword === 'required' && Array.isArray(value)) return [keyword, value.map(name => String(name).toLowerCase())]
+    if (keyword !== 'properties') return [keyword, withLowerCaseNames(value)]
+    const properties = Object.entries(value).map(([name, inner]) => [name.toLowerCase(), withLowerCaseNames(inner)])
+    return [keyword, Object.fromEntries(properties)]
+  })
+  return { ...schema, ...Object.fromEntries(entries) }
 }

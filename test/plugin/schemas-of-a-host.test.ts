@@ -67,7 +67,8 @@ t.test('onRoute adds a response: one in the shape of the plugin\'s errors passes
 })
 
 t.test('onRoute adds headers and querystring: the app\'s validators check, coerce and fill in, as on its own route', async t => {
-  const headers = { type: 'object', required: ['X-Tenant'], properties: { 'X-Tenant': { type: 'string', minLength: 2 } } }
+  const tenant = { required: ['X-Tenant'], properties: { 'X-Tenant': { type: 'string', minLength: 2 } } }
+  const headers = { type: 'object', allOf: [tenant] }
   const querystring = { type: 'object', properties: { page: { type: 'integer', default: 1 } } }
   const shared = { $id: 'paged', ...querystring }
   const kinds: Record<string, OnRoute> = {
