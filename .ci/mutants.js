@@ -20,7 +20,7 @@ const TESTS = {
   'src/stores/mongo/mongo-outcomes.ts': ['stores/mongo/mongo-outcomes', 'stores/mongo/mongo-plant-store', 'simulation/simulation'],
   'src/stores/sqlite/plants-table.ts': ['stores/sqlite/plants-table', 'stores/sqlite/sqlite-plant-store', 'stores/sqlite/sqlite-file'],
   'src/stores/sqlite/sqlite-client.ts': ['stores/sqlite/sqlite-plant-store', 'stores/sqlite/sqlite-file'],
-  'src/commands/new-file.ts': ['commands/backup', 'commands/transfers']
+  'src/commands/targets/new-file.ts': ['commands/backup', 'commands/transfers']
 }
 
 const usage = `npm run mutants -- [--count 300] [--seed 1] [--minutes 60] [--jobs 2] [--least 0] [SOURCE…]
