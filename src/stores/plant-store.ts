@@ -52,8 +52,8 @@ export interface PlantStore {
   ready? (): Promise<void>
 
   /**
-   * Waits for writes in flight, gives up pending ones, and releases what `open` acquired. Later plants are not stored.
-   * May be called twice, and on a store that was never opened.
+   * Waits for writes in flight, until soon after their deadlines, gives up pending ones, and releases what `open`
+   * acquired. Later plants are not stored. May be called twice, and on a store that was never opened.
    */
   close? (): Promise<void>
 }
