@@ -106,7 +106,7 @@ t.test('any other change to the table is named, and the SQL in the message undoe
     { columns: 'id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT', options: 'WITHOUT ROWID', message: /the table plants is WITHOUT ROWID/ },
     { columns: 'id INTEGER PRIMARY KEY, name TEXT NOT NULL', message: /no column tag, which must be TEXT.*: ALTER TABLE plants ADD COLUMN tag TEXT$/ },
     { columns: 'id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT, x', more: 'ALTER TABLE plants RENAME COLUMN name TO title', message: /no column name, .*: ALTER TABLE plants RENAME COLUMN "title" TO name$/ },
-    { columns: 'id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT', more: 'ALTER TABLE plants RENAME TO "old ones"', message: /no table plants, but a table old ones with its columns: .*: ALTER TABLE "old ones" RENAME TO plants$/ }
+    { columns: 'id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT', more: 'ALTER TABLE plants RENAME TO "the ""old"" ones"', message: /no table plants, but a table the "old" ones with its columns: .*: ALTER TABLE "the ""old"" ones" RENAME TO plants$/ }
   ]
   const folder = t.testdir()
   for (const [index, { columns, options = '', more = '', message }] of changes.entries()) {

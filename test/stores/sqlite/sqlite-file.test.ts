@@ -1,12 +1,15 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { StoreUnusable, type NewPlant, type PlantStore } from '../../../src/stores/plant-store.js'
 import { openPlantsFile } from '../../../src/commands/sources/sqlite-source.js'
+import { PlantsTable } from '../../../src/stores/sqlite/plants-table.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { testFolder } from '../../support/process/program.js'
 import { mountFile, mountSmallDisk, withSmallDisk } from '../../support/process/small-disk.js'
-import { execute, makeWithLog, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
+import {
+  DatabaseSync, execute, makeWithLog, openSqlite, plantsInFile, storeAt, threadsOf
+} from '../../support/stores/sqlite-file.js'
 
 const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
 const FICUS = { id: 1n, name: 'Ficus' }
@@ -194,4 +197,20 @@ t.test('a file that is mounted without its folder is refused, since its log woul
   symlinkSync(join(folder, 'disk', 'plants.db'), join(folder, 'link.db'))
   const linked = await openStore(t, join(folder, 'link.db'))
   t.strictSame(await outcomes(linked, [FICUS]), ['stored'], 'a link to another disk is not')
+})
+
+t.test('the log shrinks to 32 MiB once the reader that kept it from being emptied has ended', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const table = new PlantsTable(DatabaseSync, path)
+  t.teardown(() => table.close())
+  table.write([[1n, 'Ficus', null]])
+  const reader = openSqlite(path)
+  reader.exec('BEGIN; SELECT * FROM plants')
+  const name = 'x'.repeat(5_000_000)
+  for (let id = 2n; id < 10n; id++) table.write([[id, name, null]])
+  t.ok(statSync(`${path}-wal`).size > 38_000_000)
+  reader.close()
+  // The first commit empties the log, and the second one begins it anew.
+  for (const id of [10n, 11n]) table.write([[id, 'Fern', null]])
+  t.ok(statSync(`${path}-wal`).size <= 2 ** 25)
 })
