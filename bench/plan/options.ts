@@ -41,7 +41,7 @@ const flags = {
   },
   token: { takes: 'TOKEN', help: ['of the service at --url'] },
   rounds: { takes: 'N', help: ['default 3; with --published 5'] },
-  seconds: { takes: 'N', help: ['of each measurement, default 1; with --published 2, and 8 for latency'] },
+  seconds: { takes: 'N', help: ['of each measurement, default 1; with --published 2, and 6 for latency'] },
   'warm-up': { takes: 'SECONDS', help: ['of each server, default 3'] },
   published: { takes: '', help: ['the long run that is committed: all cases, into bench/published'] },
   save: {
@@ -79,7 +79,7 @@ const long: Defaults = {
   cases: caseNames,
   rounds: 5,
   seconds: 2,
-  latencySeconds: 8,
+  latencySeconds: 6,
   distances: [0, 5, 20],
   save: 'bench/published'
 }

@@ -16,16 +16,19 @@ import type { SideName } from './side.js'
 const program = new URL('alternation.js', import.meta.url)
 const SLICES_PER_SECOND = 10
 const START = 1 // seconds that a process takes until it measures
-const LONGEST_WARM_UP = 1 // seconds for each server: there is no store to fill
+// Seconds for each server: there is no store to fill, and a further process says more than a longer one.
+const LONGEST_WARM_UP = 1
+const LONGEST_RUN = 1
 
 type PriceSettings = Pick<RunSettings, 'folder' | 'rounds' | 'seconds' | 'warmUp'>
 
 const warmUpOf = ({ warmUp }: PriceSettings): number => Math.min(LONGEST_WARM_UP, warmUp)
+const secondsOf = ({ seconds }: PriceSettings): number => Math.min(LONGEST_RUN, seconds)
 
 /** The seconds that the case takes. */
 export function priceSeconds (specs: readonly Spec[], settings: PriceSettings): number {
   const processes = groupedBy(specs, processKey).length
-  return 2 * settings.rounds * (processes * START + specs.length * (warmUpOf(settings) + settings.seconds))
+  return 2 * settings.rounds * (processes * START + specs.length * (warmUpOf(settings) + secondsOf(settings)))
 }
 
 /**
@@ -39,7 +42,7 @@ export async function comparePrices (
   const groups = groupedBy(measurements, ({ spec }) => processKey(spec))
   for (let round = 1; round <= settings.rounds; round++) {
     for (const group of groups) {
-      const what = `price of ${group[0]?.label} beside ${group.length - 1} others`
+      const what = `price of ${group[0]?.label} and what it is compared with`
       progress.begin(what, priceSeconds(group.map(({ spec }) => spec), { ...settings, rounds: 1 }))
       try {
         const forwards = await alternate(group, settings)
@@ -82,7 +85,7 @@ async function alternate (group: readonly Measurement[], settings: PriceSettings
     sides: group.map(({ spec }) => sideOf(spec)),
     connections: spec.connections,
     warmUps: Math.ceil(warmUpOf(settings) * SLICES_PER_SECOND),
-    turns: Math.ceil(settings.seconds * SLICES_PER_SECOND)
+    turns: Math.ceil(secondsOf(settings) * SLICES_PER_SECOND)
   }
   const logFile = join(mkdtempSync(join(settings.folder, 'price-')), 'price.log')
   return JSON.parse(await runToEnd(program, { node, environment, words: [JSON.stringify(alternation)], logFile }))
