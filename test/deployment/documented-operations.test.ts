@@ -44,9 +44,12 @@ t.test('the documentation lists exactly the metrics of the service', async t => 
   const service = await startService(t, { METRICS_PORT: '0', TLS_CERT_FILE: cert, TLS_KEY_FILE: key })
   const { port } = await service.logged('metrics on port')
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-  const served = [...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name = '']) => name).filter(name => !/^(?:process|nodejs)_/.test(name))
-  const pages = readdirSync(projectFile('docs')).filter(name => name.endsWith('.md')).map(name => readFileSync(projectFile(`docs/${name}`), 'utf8')).join('\n')
-  const listed = [...pages.matchAll(/^\| (`(?:http|plant_store)_.*?) \|/gm)].flatMap(([, cell = '']) => cell.match(/\w+/g) ?? [])
+  const types = [...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name = '']) => name)
+  const served = types.filter(name => !/^(?:process|nodejs)_/.test(name))
+  const names = readdirSync(projectFile('docs')).filter(name => name.endsWith('.md'))
+  const pages = names.map(name => readFileSync(projectFile(`docs/${name}`), 'utf8')).join('\n')
+  const cells = [...pages.matchAll(/^\| (`(?:http|plant_store)_.*?) \|/gm)].map(([, cell = '']) => cell)
+  const listed = cells.flatMap(cell => cell.match(/\w+/g) ?? [])
   t.strictSame(listed.sort(), served.sort())
 })
 
@@ -78,7 +81,9 @@ t.test('plants move from SQLite to MongoDB and back', async t => {
   t.equal(await move('import plants.ndjson'), 'copied 0, already there 3, in conflict 0, invalid 0\n')
 })
 
-t.test('plants are listed by Node and by sqlite3, counted and deleted while the service runs', needsProgram('sqlite3'), async t => {
+const withSqlite3 = needsProgram('sqlite3')
+
+t.test('plants are listed by Node and by sqlite3, counted and deleted while the service runs', withSqlite3, async t => {
   const { folder, service, stored } = await serviceWithPlants(t)
   // The documentation names the versions of Node that have node:sqlite.
   if (isBuiltin('node:sqlite')) t.match(await shell(folder, documented('node:sqlite')), /│ '3' +│ 'Monstera' +│ null +│/)

@@ -13,11 +13,20 @@ import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 const withNginx = needsProgram('nginx', 'nginx-light')
 const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
 
-for (const [signal, sockets] of [['SIGTERM', 'ports'], ['SIGKILL', 'ports'], ['SIGTERM', 'Unix sockets']] as const) {
-  t.test(`two processes on ${sockets}, restarted in turn with ${signal}: every request gets its 200, and its plant is stored once`, withNginx, async t => {
+const restarts = [
+  { signal: 'SIGTERM', sockets: 'ports' },
+  { signal: 'SIGKILL', sockets: 'ports' },
+  { signal: 'SIGTERM', sockets: 'Unix sockets' }
+] as const
+for (const { signal, sockets } of restarts) {
+  const name = `two processes on ${sockets}, restarted in turn with ${signal}: ` +
+    'every request gets its 200, and its plant is stored once'
+  t.test(name, withNginx, async t => {
     const folder = testFolder(t)
     const mongo = await ScriptedMongo.start(t)
-    const addresses = await Promise.all(['1', '2'].map(async name => sockets === 'ports' ? { PORT: `${await closedPort()}` } : { HOST: join(folder, name) }))
+    const addressOf = async (name: string) =>
+      sockets === 'ports' ? { PORT: `${await closedPort()}` } : { HOST: join(folder, name) }
+    const addresses = await Promise.all(['1', '2'].map(addressOf))
     const start = async (address: NodeJS.ProcessEnv) => {
       const process = launch(t, { ...address, ACCESS_TOKENS: token, MONGODB_URL: mongo.url })
       return { process, url: await process.ready() }
@@ -44,14 +53,16 @@ t.test('a create that one process refuses goes to the other', withNginx, async t
   for (let i = 0; i < 4; i++) t.equal((await create(url)).status, 200)
 })
 
-t.test('the service gets the client\'s address and an id from nginx, which the response carries, whatever the client sends', withNginx, async t => {
-  const service = await startService(t, { ACCESS_LOG: 'true', TRUST_PROXY: '127.0.0.1', REQUEST_ID_HEADER: 'x-request-id' })
+t.test('the service gets the address of the client, and the id that the response carries, from nginx alone', withNginx, async t => {
+  const trust = { TRUST_PROXY: '127.0.0.1', REQUEST_ID_HEADER: 'x-request-id' }
+  const service = await startService(t, { ACCESS_LOG: 'true', ...trust })
   const url = await startNginx(t, [service.address, service.address])
   const claimed = { 'x-request-id': 'claimed', 'x-forwarded-for': '192.0.2.1' }
   const answer = await fetch(`${url}/plants`, { method: 'POST', headers: { ...headers, ...claimed }, body: '{}' })
   const id = answer.headers.get('x-request-id') ?? ''
   t.match(id, /^[\da-f]{32}$/)
-  t.strictSame([answer.status, (await answer.json() as { error: number }).error], [400, 40003], 'its errors are not replaced')
+  const { error } = await answer.json() as { error: number }
+  t.strictSame([answer.status, error], [400, 40003], 'its errors are not replaced')
   await service.end('SIGTERM')
   t.match(service.log.find(({ reqId }) => reqId === id), { statusCode: 400, remoteAddress: '127.0.0.1' })
 })
@@ -72,11 +83,16 @@ async function startNginx (t: Test, urls: readonly string[]): Promise<string> {
   const port = await closedPort()
   const [one, two] = urls.map(url => url.replace('http://', '')) as [string, string]
   const configuration = readFileSync(projectFile('docs/deploy/nginx.conf'), 'utf8')
-  const own = configuration.replace('plants1:3000', one).replace('plants2:3000', two).replace('listen 80;', `listen 127.0.0.1:${port};`)
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(kind => `${kind}_temp_path ${join(folder, kind)};`)
+  const own = configuration.replace('plants1:3000', one).replace('plants2:3000', two)
+    .replace('listen 80;', `listen 127.0.0.1:${port};`)
+  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  const temporary = kinds.map(kind => `${kind}_temp_path ${join(folder, kind)};`).join(' ')
   const user = process.getuid?.() === 0 ? 'user root;' : ''
-  writeFileSync(join(folder, 'nginx.conf'), `daemon off; pid ${join(folder, 'pid')}; ${user} events {} http { access_log off; ${temporary.join(' ')} ${own} }`)
-  const nginx = spawn('nginx', ['-e', join(folder, 'error.log'), '-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const main = `daemon off; pid ${join(folder, 'pid')}; ${user} events {}`
+  const file = join(folder, 'nginx.conf')
+  writeFileSync(file, `${main} http { access_log off; ${temporary} ${own} }`)
+  const words = ['-e', join(folder, 'error.log'), '-c', file]
+  const nginx = spawn('nginx', words, { stdio: ['ignore', 'ignore', 'inherit'] })
   const exited = once(nginx, 'exit')
   t.teardown(async () => nginx.kill('SIGTERM') && exited)
   const url = `http://127.0.0.1:${port}`

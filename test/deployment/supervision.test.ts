@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawn, spawnSync, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
@@ -14,7 +14,10 @@ import { until } from '../support/until.js'
 
 const shipped = (name: string): string => readFileSync(projectFile(`docs/deploy/${name}`), 'utf8')
 
-t.test('systemd-analyze finds no errors in the units, and a low exposure', needsProgram('systemd-analyze', 'systemd'), async t => {
+const withSystemd = needsProgram('systemd-analyze', 'systemd')
+const withLogrotate = needsProgram('logrotate')
+
+t.test('systemd-analyze finds no errors in the units, and a low exposure', withSystemd, async t => {
   for (const name of ['plant-store.service', 'plant-store@.service']) {
     const file = join(testFolder(t), name)
     // Node may have another path here, which systemd would report as an error.
@@ -26,21 +29,25 @@ t.test('systemd-analyze finds no errors in the units, and a low exposure', needs
   }
 })
 
-t.test('the units differ only in where a process listens and stores, and allow more time than the longest shutdown', async t => {
+t.test('the units differ only in where a process listens and stores, and allow the longest shutdown', async t => {
   const own = /^(?:#|Description=|Environment=|StateDirectory|RuntimeDirectory|$)/
   const settings = (name: string) => shipped(name).split('\n').filter(line => !own.test(line))
   t.strictSame(settings('plant-store@.service'), settings('plant-store.service'))
   t.ok(Number(/^TimeoutStopSec=(\d+)s$/m.exec(shipped('plant-store.service'))?.[1]) > 25)
 })
 
-t.test('after logrotate has copied and truncated the log, the service continues at the beginning of the file', needsProgram('logrotate'), async t => {
+t.test('after logrotate has truncated the log, the service continues at its beginning', withLogrotate, async t => {
   const folder = testFolder(t)
   const log = join(folder, 'plant-store.log')
   // Every line must be JSON: NUL bytes, for example, would mean that the service kept writing at the old offset.
-  const lines = (file = log) => readFileSync(file, 'utf8').split('\n').filter(line => line !== '').map(line => JSON.parse(line))
+  const lines = (file = log) => {
+    const texts = readFileSync(file, 'utf8').split('\n').filter(line => line !== '')
+    return texts.map(line => JSON.parse(line))
+  }
   const variables = { NODE_ENV: 'production', PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token, ACCESS_LOG: 'true' }
   // Appends, like `StandardOutput=append:`.
-  const service = spawn('env', bare(variables, [process.execPath, program]), { stdio: ['ignore', openSync(log, 'a'), 'inherit'] })
+  const stdio: StdioOptions = ['ignore', openSync(log, 'a'), 'inherit']
+  const service = spawn('env', bare(variables, [process.execPath, program]), { stdio })
   const exited = once(service, 'exit')
   t.teardown(() => service.kill('SIGKILL'))
   await until(() => lines().length > 0)
@@ -48,7 +55,8 @@ t.test('after logrotate has copied and truncated the log, the service continues 
   await create(address)
   await until(() => lines().length > 1)
 
-  writeFileSync(join(folder, 'logrotate'), shipped('logrotate').replace('/var/log/plant-store/plant-store.log', log), { mode: 0o600 })
+  const configuration = shipped('logrotate').replace('/var/log/plant-store/plant-store.log', log)
+  writeFileSync(join(folder, 'logrotate'), configuration, { mode: 0o600 })
   execFileSync('logrotate', ['--force', '--state', join(folder, 'state'), join(folder, 'logrotate')])
   t.match(lines(`${log}.1`).at(-1), { msg: 'request', statusCode: 200 })
   t.strictSame(lines(), [])
@@ -63,7 +71,9 @@ t.test('after logrotate has copied and truncated the log, the service continues 
 /** The exit code of the image's health check, and what it prints. */
 async function healthCheck (env: NodeJS.ProcessEnv): Promise<[number, string]> {
   return new Promise(resolve => {
-    execFile(process.execPath, [projectFile('docs/deploy/health-check.js')], { env }, (error, output) => { resolve([Number(error?.code ?? 0), output]) })
+    execFile(process.execPath, [projectFile('docs/deploy/health-check.js')], { env }, (error, output) => {
+      resolve([Number(error?.code ?? 0), output])
+    })
   })
 }
 
@@ -78,11 +88,13 @@ async function listen (t: Test, listener: RequestListener): Promise<string> {
   return String((server.address() as AddressInfo).port)
 }
 
-t.test('the image\'s health check asks the service at HOST and PORT, also over TLS, whatever the name in its certificate', async t => {
+t.test('the image\'s health check asks the service at HOST and PORT, over TLS whatever the certificate names', async t => {
   const { cert, key } = makeCertificate(testFolder(t), 'plants.example')
   const withIPv6 = Object.values(networkInterfaces()).flat().some(address => address?.address === '::1')
-  const hosts = ['127.0.0.1', '0.0.0.0', 'localhost', join(testFolder(t), 'plant-store.sock'), ...withIPv6 ? ['::'] : []].map(HOST => ({ HOST }))
-  await Promise.all([...hosts, { TLS_CERT_FILE: cert, TLS_KEY_FILE: key }].map(async variables => {
+  const hosts = ['127.0.0.1', '0.0.0.0', 'localhost', join(testFolder(t), 'plant-store.sock')]
+  if (withIPv6) hosts.push('::')
+  const settings = [...hosts.map(HOST => ({ HOST })), { TLS_CERT_FILE: cert, TLS_KEY_FILE: key }]
+  await Promise.all(settings.map(async variables => {
     const address = { PORT: `${await closedPort()}`, ...variables }
     await startService(t, address)
     t.strictSame(await healthCheck(address), [0, '{"status":"ok"}'], JSON.stringify(variables))
@@ -90,8 +102,9 @@ t.test('the image\'s health check asks the service at HOST and PORT, also over T
 })
 
 t.test('the image\'s health check fails and says why if the service is not ready, absent or hung', async t => {
-  const PORT = await listen(t, (_request, response) => response.writeHead(503).end('{"error":50301,"message":"Not ready: …"}'))
-  t.strictSame(await healthCheck({ PORT }), [1, '{"error":50301,"message":"Not ready: …"}'])
+  const notReady = '{"error":50301,"message":"Not ready: …"}'
+  const PORT = await listen(t, (_request, response) => response.writeHead(503).end(notReady))
+  t.strictSame(await healthCheck({ PORT }), [1, notReady])
   t.match(await healthCheck({ PORT: String(await closedPort()) }), [1, 'ECONNREFUSED'])
   t.match(await healthCheck({ HOST: join(testFolder(t), 'none.sock') }), [1, 'ENOENT'])
   t.match(await healthCheck({ PORT: await listen(t, () => {}) }), [1, 'no response within 4 s'])

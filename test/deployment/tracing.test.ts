@@ -11,7 +11,9 @@ import { closedPort } from '../support/process/lasting-port.js'
 import { needs } from '../support/process/needs.js'
 import { bare, compiledPackage, create, documented, program, projectFile, token } from '../support/process/program.js'
 
-const VERSIONS: Record<string, string> = { '@opentelemetry/api': '1', '@opentelemetry/sdk-node': '0.223.0', '@fastify/otel': '0.21.2' }
+const VERSIONS: Record<string, string> = {
+  '@opentelemetry/api': '1', '@opentelemetry/sdk-node': '0.223.0', '@fastify/otel': '0.21.2'
+}
 const [install = '', start = ''] = documented('--import ./docs/deploy/tracing.js').split('\n')
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 
@@ -37,7 +39,11 @@ const spans: Span[] = []
 const collector = createServer(async (request, response) => {
   let body = ''
   for await (const chunk of request.setEncoding('utf8')) body += chunk
-  if (request.url === '/v1/traces') for (const resource of JSON.parse(body).resourceSpans) for (const scope of resource.scopeSpans) spans.push(...scope.spans)
+  if (request.url === '/v1/traces') {
+    for (const resource of JSON.parse(body).resourceSpans) {
+      for (const scope of resource.scopeSpans) spans.push(...scope.spans)
+    }
+  }
   response.setHeader('content-type', 'application/json').end('{}')
 }).listen(0, '127.0.0.1')
 await once(collector, 'listening')
@@ -47,11 +53,15 @@ t.teardown(() => { collector.close() })
 async function traced (t: Test, script: string, send: (url: string) => Promise<unknown>): Promise<Span[]> {
   spans.length = 0
   const PORT = String(await closedPort())
-  const command = start.replace('http://127.0.0.1:4318', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`)
+  const { port } = collector.address() as AddressInfo
+  const command = start.replace('http://127.0.0.1:4318', `http://127.0.0.1:${port}`)
     .replace('./docs/deploy', folder).replace('dist/commands/main.js', script).replace(' node ', ` exec ${process.execPath} `)
   const variables = { PATH: process.env.PATH, NODE_ENV: 'production', PORT, DATA_DIR: folder, ACCESS_TOKENS: token }
-  const exporters = { OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }
-  const child = spawn('env', bare({ ...variables, ...exporters }, ['sh', '-c', command]), { stdio: ['ignore', 'ignore', 'inherit'] })
+  const exporters = {
+    OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json'
+  }
+  const words = bare({ ...variables, ...exporters }, ['sh', '-c', command])
+  const child = spawn('env', words, { stdio: ['ignore', 'ignore', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
   const exited = once(child, 'exit')
   const url = `http://127.0.0.1:${PORT}`
@@ -78,21 +88,27 @@ t.test('the service, and a host, send one span for each request, and one for eac
     const { default: fastify } = await import(find('fastify'))
     const { default: plantStore, sqlitePlantStore } = await import(find('plant-store'))
     const app = fastify()
-    app.register(plantStore, { prefix: '/v1', store: sqlitePlantStore({ path: process.env.DATA_DIR + '/host.db' }), tokens: [process.env.ACCESS_TOKENS] })
+    const store = sqlitePlantStore({ path: process.env.DATA_DIR + '/host.db' })
+    app.register(plantStore, { prefix: '/v1', store, tokens: [process.env.ACCESS_TOKENS] })
     process.on('SIGTERM', () => app.close())
     await app.listen({ port: Number(process.env.PORT) })
   `)
-  for (const [script, prefix] of [[program, ''], [host, '/v1']] as const) {
+  for (const { script, prefix } of [{ script: program, prefix: '' }, { script: host, prefix: '/v1' }]) {
     const spans = await traced(t, script, async url => {
       await Promise.all(Array.from({ length: 50 }, async () => create(url + prefix)))
-      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', traceparent: `00-${TRACE}-00f067aa0ba902b7-01` }
+      const headers = {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        traceparent: `00-${TRACE}-00f067aa0ba902b7-01`
+      }
       await fetch(`${url}${prefix}/plants`, { method: 'POST', headers, body: '{"id":0,"name":"Monstera"}' })
       await create(url + prefix, { bearer: 'unknown-token' })
     })
     const requests = spans.filter(span => value(span, 'http.route') === `${prefix}/plants`)
     const stored = requests.filter(span => value(span, 'http.response.status_code') === '200')
     t.equal(stored.length, 51, 'one span for each request')
-    t.ok(stored.every(span => span.name === `POST ${prefix}/plants` && value(span, 'plant_store.outcome') === 'stored'))
+    t.ok(stored.every(span => span.name === `POST ${prefix}/plants`))
+    t.ok(stored.every(span => value(span, 'plant_store.outcome') === 'stored'))
     t.equal(requests.filter(span => value(span, 'http.response.status_code') === '401').length, 1)
     t.equal(stored.filter(span => span.traceId === TRACE).length, 1, 'an incoming trace is continued')
 

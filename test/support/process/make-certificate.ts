@@ -8,8 +8,10 @@ export interface Certificate { cert: string, key: string, pem: string }
 export function makeCertificate (folder: string, name: string, days = 2): Certificate {
   const cert = join(folder, `${name}.crt`)
   const key = join(folder, `${name}.key`)
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', String(days),
-    '-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', cert], { stdio: 'ignore' })
+  const keyOptions = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', key]
+  const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
+  const words = ['req', '-x509', ...keyOptions, '-days', String(days), ...subject, '-out', cert]
+  execFileSync('openssl', words, { stdio: 'ignore' })
   return { cert, key, pem: readFileSync(cert, 'utf8') }
 }
 

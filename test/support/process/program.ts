@@ -60,7 +60,9 @@ export class Program {
     this.child = spawn('env', bare(variables, [process.execPath, ...command]), options)
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
-    this.ended = once(this.child, 'close').then(([code, signal]) => ({ code, signal, stdout: this.stdout, stderr: this.stderr }))
+    this.ended = once(this.child, 'close').then(([code, signal]) => {
+      return { code, signal, stdout: this.stdout, stderr: this.stderr }
+    })
   }
 
   get pid (): number {
