@@ -103,7 +103,8 @@ export function obstacleTo (path: string): string | undefined {
 
 /** @param remedy what to do if its permissions are at fault */
 function obstacleAt (file: string, mode: number, remedy: string): string | undefined {
-  switch (accessFault(file, mode)) {
+  const fault = accessFault(file, mode)
+  switch (fault) {
     case undefined:
     case 'ENOENT':
       return undefined
@@ -111,8 +112,11 @@ function obstacleAt (file: string, mode: number, remedy: string): string | undef
       return `${file} is on a file system that is read-only: mount it for writing, or choose another folder`
     case 'EACCES':
       return `${file}, which belongs to uid ${statSync(file).uid}, cannot be written by this user (uid ${process.getuid?.()}): ${remedy}`
-    default:
+    case 'EPERM':
       return `${file} is protected from any change: look at its attributes (lsattr), or choose another folder`
+    default:
+      // Such as a name that is too long, or a symbolic link to itself.
+      return `${file} cannot be opened (${String(fault)}): choose another folder`
   }
 }
 
