@@ -39,7 +39,7 @@ export function ownClientOn (
 ): { writer: MongoWriter, clients: readonly MongoClient[] } {
   const clients: MongoClient[] = []
   const connect = (): Collection => {
-    const client = new MongoClient(mongo.url, { monitorCommands: true, serverSelectionTimeoutMS: 300, ...options })
+    const client = new MongoClient(mongo.url, { monitorCommands: true, serverSelectionTimeoutMS: 1_500, ...options })
     clients.push(client)
     return client.db('plant_store').collection('plants')
   }
