@@ -22,7 +22,9 @@ export async function exportPlants ({ file, quiet }: Command, surroundings: Surr
     quiet: quiet || (!isFile && stdout.isTTY === true)
   } as const
   return runCopy(task, await openSource(location), surroundings, async (pages, tally, signal) => {
-    if (isFile) await createFile(file, path => writeLines(pages, createWriteStream(path), tally, signal))
+    // An interruption may come before the file is opened: then it must not be created again.
+    const open = (path: string) => createWriteStream(path, { flags: 'r+' })
+    if (isFile) await createFile(file, path => writeLines(pages, open(path), tally, signal))
     else await writeLines(pages, stdout, tally, signal)
   })
 }

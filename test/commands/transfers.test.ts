@@ -248,7 +248,7 @@ t.test('an interrupted export stops at the next page, and leaves no file', async
     interruption.abort()
     yield * pagesOf(manyPlants(3))
   }
-  await t.rejects(createFile(join(folder, 'plants.ndjson'), path => writeLines(pages(), createWriteStream(path), tally, interruption.signal)))
+  await t.rejects(createFile(join(folder, 'plants.ndjson'), path => writeLines(pages(), createWriteStream(path, { flags: 'r+' }), tally, interruption.signal)))
   t.equal(tally.copied, 3)
   t.strictSame(readdirSync(folder), [])
 })
