@@ -1,16 +1,11 @@
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
 import { MongoClient, type CommandStartedEvent } from 'mongodb'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { MongoCollection } from '../../../src/stores/mongo/mongo-driver.js'
 import { mongoPlantStore } from '../../../src/stores/mongo/mongo-plant-store.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import type { NewPlant, PlantStore } from '../../../src/stores/plant-store.js'
-import { bare, compiledPackage, projectFile, testFolder } from '../../support/process/program.js'
 import { answer, closeBeforeStoring, delay, hang, type Cue } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 import { VirtualClock } from '../../support/virtual-clock.js'
@@ -89,7 +84,9 @@ t.test('a client of the store\'s own that finds no server is replaced only if it
   for (let turn = 0; turn < 2; turn++) await t.rejects(writer.check(false))
   t.equal(clients.length, 1, 'its monitor still looks for the server')
   const never = ownClientOn(t, mongo)
-  for (let turn = 0; turn < 2; turn++) await t.rejects(never.writer.check(false))
+  await Promise.all([1, 2].map(() => t.rejects(never.writer.check(false))))
+  t.equal(never.clients.length, 2, 'once, though two commands have failed')
+  await t.rejects(never.writer.check(false))
   t.equal(never.clients.length, 3, 'so is the one that replaces it')
 })
 
@@ -192,29 +189,18 @@ t.test('whatever a host\'s database does, a write ends, and its outcome is open'
   t.equal(await mongoPlantStore({ db: database }).create(FICUS, soon(300)).catch(({ name }) => name), 'PlantOutcomeUnknown')
 })
 
-/** The package and all that it needs but mongodb, outside of the project's folder, in which it would be found. */
-function packageWithoutDriver (t: Test): string {
-  const folder = testFolder(t)
-  cpSync(join(compiledPackage, 'src'), join(folder, 'dist'), { recursive: true })
-  cpSync(join(compiledPackage, 'package.json'), join(folder, 'package.json'))
-  mkdirSync(join(folder, 'node_modules'))
-  for (const name of readdirSync(projectFile('node_modules'))) {
-    if (name !== 'mongodb') symlinkSync(projectFile(join('node_modules', name)), join(folder, 'node_modules', name))
-  }
-  return join(folder, 'dist')
-}
-
-t.test('without the package mongodb, commands and stores say in one line what to install', async t => {
-  const missing = 'the package mongodb is not installed: run npm install mongodb'
-  const dist = packageWithoutDriver(t)
-  const url = 'mongodb://127.0.0.1:1/'
-  const { mongoPlantStore } = await import(pathToFileURL(join(dist, 'stores/mongo/mongo-plant-store.js')).href)
-  t.throws(() => mongoPlantStore({ url }), { message: missing })
-  for (const command of ['export', 'import']) {
-    const run = [process.execPath, join(dist, 'commands/main.js'), command]
-    const args = bare({ PATH: process.env.PATH, MONGODB_URL: url }, run)
-    const { status, stdout, stderr } = spawnSync('env', args, { encoding: 'utf8', input: '' })
-    const line = `plant-store: MONGODB_URL cannot be used: ${missing}\n`
-    t.strictSame({ status, stdout, stderr }, { status: 1, stdout: '', stderr: line }, command)
+t.test('an error of the serializer refuses a plant; the same error later is of a response, and leaves it open', async t => {
+  const client = new MongoClient('mongodb://127.0.0.1:1/', { monitorCommands: true })
+  for (const isLater of [false, true]) {
+    const command = async (command: { comment: string }) => {
+      client.emit('commandStarted', { command, address: '127.0.0.1:1', connectionId: 1 } as unknown as CommandStartedEvent)
+      if (isLater) await sleep(1)
+      throw new RangeError('out of range')
+    }
+    const db = { client, command } as unknown as MongoCollection['db']
+    const writer = new MongoWriter({ collectionName: 'plants', db, find: () => { throw new Error('not reached') } })
+    const result = await writer.write([FICUS], soon())
+    t.match(result, isLater ? unknown() : [{ name: 'PlantNotStored', permanent: true }])
+    await writer.close()
   }
 })
