@@ -14,13 +14,25 @@ import { mutantsOf, transpiled } from './mutations.js'
 
 // Each source, and the tests that concern it: the cheapest first, as the first that fails ends it.
 const TESTS = {
-  'src/route/body-reader.ts': ['route/bodies', 'route/create-plant', 'plugin/hooks-of-a-host', 'route/hostile-requests'],
+  'src/route/body-reader.ts': [
+    'route/bodies', 'plugin/bodies-of-a-host', 'route/create-plant', 'plugin/hooks-of-a-host', 'route/hostile-requests'
+  ],
   'src/stores/batching/batch-queue.ts': ['stores/batched-plant-store', 'simulation/simulation'],
-  'src/stores/mongo/mongo-writer.ts': ['stores/mongo/mongo-plant-store', 'stores/mongo/mongo-outcomes', 'simulation/simulation'],
-  'src/stores/mongo/mongo-outcomes.ts': ['stores/mongo/mongo-outcomes', 'stores/mongo/mongo-plant-store', 'simulation/simulation'],
-  'src/stores/sqlite/plants-table.ts': ['stores/sqlite/plants-table', 'stores/sqlite/sqlite-plant-store', 'stores/sqlite/sqlite-file'],
-  'src/stores/sqlite/sqlite-client.ts': ['stores/sqlite/sqlite-plant-store', 'stores/sqlite/sqlite-file'],
-  'src/commands/targets/new-file.ts': ['commands/backup', 'commands/transfers']
+  'src/stores/batching/pending-creates.ts': ['stores/batched-plant-store', 'simulation/simulation'],
+  'src/stores/mongo/mongo-writer.ts': [
+    'stores/mongo/mongo-clients', 'stores/mongo/mongo-outcomes', 'stores/mongo/mongo-plant-store', 'simulation/simulation'
+  ],
+  'src/stores/mongo/mongo-outcomes.ts': [
+    'stores/mongo/mongo-outcomes', 'stores/mongo/mongo-plant-store', 'simulation/simulation'
+  ],
+  'src/stores/sqlite/plants-table.ts': [
+    'stores/sqlite/plants-table', 'stores/sqlite/altered-tables', 'stores/sqlite/sqlite-plant-store',
+    'stores/sqlite/sqlite-file'
+  ],
+  'src/stores/sqlite/sqlite-client.ts': [
+    'stores/sqlite/sqlite-client', 'stores/sqlite/sqlite-plant-store', 'stores/sqlite/sqlite-process'
+  ],
+  'src/commands/targets/new-file.ts': ['commands/backup', 'commands/interruption', 'commands/transfers']
 }
 
 const usage = `npm run mutants -- [--count 300] [--seed 1] [--minutes 60] [--jobs 2] [--least 0] [SOURCE…]
