@@ -14,7 +14,7 @@ import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
 const docs = readdirSync(projectFile('docs')).filter(name => name.endsWith('.md')).map(name => `docs/${name}`)
-const paths = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md', ...docs]
+const paths = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'bench/README.md', ...docs]
 const pages = new Map(paths.map(path => [path, readFileSync(projectFile(path), 'utf8')]))
 const programs = [...pages.values()].flatMap(programsOf)
 const { PATH } = process.env
