@@ -170,6 +170,6 @@ t.test('the curl command stores a plant, and prints the response in the README',
   const { address, folder } = await startService(t)
   const command = documented('curl -sS', 'README.md')
   const line = command.replace('http://127.0.0.1:3000', address).replace('<ACCESS_TOKEN>', token)
-  t.equal((await run('sh', '-c', line)).stdout, documented('{"name"', 'README.md').trim())
+  t.equal((await run('sh', '-c', line)).stdout, documented('{"name"', 'README.md'))
   t.strictSame(plantsInFile(join(folder, 'plants.db')), new Map([[1n, { name: 'Monstera deliciosa', tag: 'aroid' }]]))
 })
