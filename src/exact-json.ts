@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import secureJson from 'secure-json-parse'
 import { messageOf } from './error-message.js'
-import { ApiError } from './route/errors.js'
+import { ApiError } from './api-error.js'
 
 /**
  * Parses a JSON body (RFC 8259) without losing anything. Bytes that are not UTF-8 are refused, not replaced; poisoned

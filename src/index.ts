@@ -1,7 +1,7 @@
 export { plantStore as default } from './plugin.js'
 export type { PlantStoreOptions } from './options.js'
 export type { Tokens } from './route/authentication.js'
-export { errorCodes, type ApiError, type ErrorCode, type ErrorName } from './route/errors.js'
+export { errorCodes, type ApiError, type ErrorCode, type ErrorName } from './api-error.js'
 export { ErrorSchema, NewPlantSchema, PlantSchema, type ErrorWire, type PlantWire } from './route/schemas.js'
 export { channels, type BatchMessage, type CreateMessage, type QueueMessage, type TypedChannel } from './diagnostics.js'
 export { memoryPlantStore } from './stores/memory-plant-store.js'

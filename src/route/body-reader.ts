@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../api-error.js'
 import { messageOf } from '../error-message.js'
 import { parseExactJson } from '../exact-json.js'
 import type { PendingLimits } from '../pending/pending-limits.js'
 import type { PendingRequest } from '../pending/pending-request.js'
-import { ApiError, refusalFor } from './errors.js'
+import { refusalFor } from './errors.js'
 import { PENDING } from './pending-requests.js'
 import { isRestDiscarded } from './rest-of-body.js'
 

@@ -4,8 +4,8 @@ import { Kind, type TObject } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import type { FastifyRouteSchemaDef } from 'fastify/types/schema.js'
+import { ApiError } from '../api-error.js'
 import { checkedPlant, type NewPlant } from '../stores/plant-store.js'
-import { ApiError } from './errors.js'
 import { ErrorSchema, INT64, NewPlantSchema, PlantSchema } from './schemas.js'
 
 /** The rule for each field of a NewPlant, as error messages state it. */

@@ -1,7 +1,7 @@
 import type { SwaggerTransform } from '@fastify/swagger'
 import { Kind, Type, TypeRegistry, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { errorCodes, type ErrorName } from './errors.js'
+import { errorCodes, type ErrorName } from '../api-error.js'
 
 // JSON Schema has no keyword for an exact 64-bit integer, nor for well-formed Unicode. Both are custom TypeBox kinds,
 // which compile into the validator and appear in OpenAPI as their types on the wire.

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { systemClock, type Clock } from '../clock.js'
 import { messageOf } from '../error-message.js'
-import { ApiError } from '../route/errors.js'
+import { ApiError } from '../api-error.js'
 import { ErrorSchema, errorResponses } from '../route/schemas.js'
 import type { PlantStore } from '../stores/plant-store.js'
 

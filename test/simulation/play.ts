@@ -1,7 +1,7 @@
 import { plantCreator } from '../../src/route/create-plant.js'
 import { PendingLimits } from '../../src/pending/pending-limits.js'
 import { PendingRequest } from '../../src/pending/pending-request.js'
-import { ApiError } from '../../src/route/errors.js'
+import { ApiError } from '../../src/api-error.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'
 import { PlantNotStored } from '../../src/stores/plant-store.js'

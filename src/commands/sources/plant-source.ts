@@ -1,5 +1,5 @@
 import { validatorCompiler } from '../../route/compilers.js'
-import { ApiError } from '../../route/errors.js'
+import { ApiError } from '../../api-error.js'
 import { NewPlantSchema } from '../../route/schemas.js'
 import type { NewPlant } from '../../stores/plant-store.js'
 

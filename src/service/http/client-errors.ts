@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyBaseLogger, FastifyReply } from 'fastify'
-import { ApiError, errorHeaders, sendError, type ErrorName } from '../../route/errors.js'
+import { ApiError, type ErrorName } from '../../api-error.js'
+import { errorHeaders, sendError } from '../../route/errors.js'
 
 const errorNames: Readonly<Record<string, ErrorName>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'requestTimeout',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { repeatedHeader } from '../../route/authentication.js'
-import { ApiError } from '../../route/errors.js'
+import { ApiError } from '../../api-error.js'
 
 /**
  * Makes the function that makes request ids, unique across processes and restarts: a random prefix and a counter.
