@@ -19,7 +19,7 @@ const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = { notStor
 export function plantCreator (store: PlantStore, limits: PendingLimits, storeTimeout: number, clock = systemClock) {
   const deadlines = new Deadlines(clock)
 
-  return function createPlant (plant: NewPlant, pending: StoreStay): Promise<PlantWire> {
+  return function createPlant (plant: NewPlant, pending: PendingRequest): Promise<PlantWire> {
     return new Promise((resolve, reject) => {
       const exceeded = pending.enterStore()
       if (exceeded !== undefined) throw refusalFor(exceeded)
@@ -59,9 +59,6 @@ export function plantCreator (store: PlantStore, limits: PendingLimits, storeTim
     })
   }
 }
-
-/** What a request does with its place while the store has its plant. */
-type StoreStay = Pick<PendingRequest, 'enterStore' | 'leaveStore'>
 
 /** The response to a create request whose plant the store has rejected, for whatever reason. */
 function errorOf (reason: unknown): ApiError {

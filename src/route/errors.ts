@@ -36,19 +36,18 @@ export function sendError (error: ApiError, request: FastifyRequest, reply: Fast
   reply.send({ error: error.error, message })
 }
 
+const CHALLENGE = 'Bearer realm="plant-store"'
+
 /** The headers of every non-2xx response. */
 export function errorHeaders ({ kind }: ApiError, requestId: string, authorization = ''): Record<string, string> {
   const headers: Record<string, string> = { 'x-request-id': requestId }
   if (kind === 'notStored') headers['retry-after'] = '1'
-  if (kind === 'tokenUnknown') headers['www-authenticate'] = challenge('the token is not accepted')
+  if (kind === 'tokenUnknown') headers['www-authenticate'] = `${CHALLENGE}, error="invalid_token", error_description="the token is not accepted"`
   if (kind === 'credentialsMissing') {
     // RFC 6750, section 3: an error is named only if there are bearer credentials.
     const isBearer = /^Bearer(?: |$)/i.test(authorization)
-    headers['www-authenticate'] = isBearer ? challenge('the token is malformed') : 'Bearer realm="plant-store"'
+    const error = isBearer ? ', error="invalid_token", error_description="the token is malformed"' : ''
+    headers['www-authenticate'] = CHALLENGE + error
   }
   return headers
-}
-
-function challenge (description: string): string {
-  return `Bearer realm="plant-store", error="invalid_token", error_description="${description}"`
 }

@@ -24,11 +24,24 @@ export function isRestDiscarded (raw: IncomingMessage, payload: Readable): boole
  * later requests of the connection, and the closing of the server: then the connection is closed.
  */
 export function watchRest (raw: IncomingMessage): void {
-  let bytesBefore = -1
-  const timer = setInterval(() => {
-    const { bytesRead } = raw.socket
-    if (raw.isPaused() && bytesRead === bytesBefore) raw.destroy()
-    bytesBefore = bytesRead
-  }, STANDSTILL_MS).unref()
-  raw.once('close', () => { clearInterval(timer) })
+  let timer: NodeJS.Timeout | undefined
+  let bytesBefore: number | undefined
+
+  function watch (): void {
+    bytesBefore = raw.socket?.bytesRead
+    timer ??= setInterval(check, STANDSTILL_MS).unref()
+  }
+  function check (): void {
+    const standsStill = raw.socket?.bytesRead === bytesBefore
+    bytesBefore = raw.socket?.bytesRead
+    if (!raw.isPaused()) stop()
+    else if (standsStill) raw.destroy()
+  }
+  function stop (): void {
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  if (raw.isPaused()) watch()
+  raw.on('pause', watch).once('close', stop)
 }
