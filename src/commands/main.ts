@@ -53,7 +53,7 @@ async function run (command: Command): Promise<number> {
       process.stdout.write((await import('./help.js')).help)
       return 0
     case 'version':
-      process.stdout.write(`${(await import('../config/version.js')).version}\n`)
+      process.stdout.write(`${(await import('../config/configuration.js')).version}\n`)
       return 0
     case 'serve':
       await (await import('../service/serve.js')).serve(isOnTerminal)

@@ -1,19 +1,23 @@
+import { X509Certificate } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { Type, type Static } from '@sinclair/typebox'
 import { b64token } from '../bearer-tokens.js'
+import { codeOf } from '../error-message.js'
 import { limits } from '../options.js'
 import { trustedProxies } from './trusted-proxies.js'
-import { checkEnds, ConfigurationError, nameOf, readEnvironment } from './read-environment.js'
-import { readTlsPair, type TlsPair } from './tls-pair.js'
+import { checkEnds, ConfigurationError, nameOf, readEnvironment, readFileOf } from './read-environment.js'
 
 export { ConfigurationError }
+
+/** The version of this package. */
+export const { version }: { version: string } = createRequire(import.meta.url)('../../package.json')
 
 const integer = (bounds: { default?: number, minimum: number, maximum: number }, meaning: string) =>
   Type.Integer({ ...bounds, description: `an integer from ${bounds.minimum} to ${bounds.maximum}: ${meaning}` })
 
 const text = (options: { default?: string, pattern?: string }, description: string) =>
   Type.String({ minLength: 1, ...options, description })
-
-const SHORTEST_TOKEN = 16
 
 const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -24,7 +28,7 @@ const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as
 export const environment = Type.Object({
   HOST: text({ default: '127.0.0.1', pattern: '^(/.+|[^\\s/]+)$' }, 'an IP address or a host name, or the path of a Unix socket, 103 bytes at most'),
   PORT: integer({ default: 3000, minimum: 0, maximum: 65535 }, 'the port to listen on, or 0 for a free one'),
-  ACCESS_TOKENS: Type.Optional(text({ pattern: '\\S' }, 'the accepted bearer tokens, 16 characters or more, separated by commas or white space')),
+  ACCESS_TOKENS: Type.Optional(text({ pattern: '[^\\s,]' }, 'the accepted bearer tokens, 16 characters or more, separated by commas or white space')),
   MONGODB_URL: Type.Optional(text({ pattern: '^mongodb(\\+srv)?://\\S+$' }, 'a MongoDB connection string, mongodb://… or mongodb+srv://…; unset, plants go to SQLite')),
   DATA_DIR: text({ default: './data' }, 'the folder of the SQLite database plants.db'),
   ACCESS_LOG: Type.Boolean({ default: false, description: 'true or false: one log line per request' }),
@@ -45,13 +49,20 @@ export const environment = Type.Object({
 /** Headers that cannot carry a request id: they frame a message, hold a secret or have another meaning. */
 const reservedHeaders = /^(?:allow|connection|content-.*|date|expect|host|keep-alive|retry-after|(?:set-)?cookie|te|trailer|transfer-encoding|upgrade|www-authenticate|(?:proxy-)?auth.*)$/i
 
+/** The contents of TLS_CERT_FILE and TLS_KEY_FILE. */
+export interface TlsPair {
+  cert: string
+  key: string
+  /** When the certificate expires, in milliseconds since 1970. */
+  expiresAt: number
+}
+
 export interface Configuration extends Omit<Static<typeof environment>, 'ACCESS_TOKENS'> {
   /** Undefined if none are set, which is allowed only outside production. */
   ACCESS_TOKENS: readonly string[] | undefined
   /** How messages name the variable that MONGODB_URL comes from, which may name a file. */
   urlVariable: string
   DOCS: boolean
-  /** The contents of TLS_CERT_FILE and TLS_KEY_FILE. */
   tls: TlsPair | undefined
 }
 
@@ -65,7 +76,10 @@ export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
   const isProduction = env.NODE_ENV === 'production'
   const values = readEnvironment(env, environment)
   const { HOST, TRUST_PROXY, REQUEST_ID_HEADER, TLS_CERT_FILE, TLS_KEY_FILE } = values
-  checkSocketPath(HOST)
+  // unix(7): `sun_path` has 108 bytes on Linux and 104 on macOS, with a NUL at its end. Node 20 would cut off the rest.
+  if (isSocketPath(HOST) && Buffer.byteLength(HOST) > 103) {
+    throw new ConfigurationError(`HOST is a path of ${Buffer.byteLength(HOST)} bytes: it must be ${environment.properties.HOST.description}`)
+  }
   if (TRUST_PROXY !== undefined) trustedProxies(TRUST_PROXY)
   if (reservedHeaders.test(REQUEST_ID_HEADER ?? '')) {
     throw new ConfigurationError(`REQUEST_ID_HEADER is ${REQUEST_ID_HEADER}, which has another meaning in HTTP: it must be the name of a header such as x-request-id`)
@@ -82,39 +96,41 @@ export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
   }
 }
 
-const StoreLocationSchema = Type.Pick(environment, ['DATA_DIR', 'MONGODB_URL'])
-
 /** Where plants are stored: in MongoDB if there is a URL, otherwise in SQLite. */
-export interface StoreLocation extends Static<typeof StoreLocationSchema> {
-  /** How messages name the variable that MONGODB_URL comes from, which may name a file. */
-  urlVariable: string
-}
+export type StoreLocation = Pick<Configuration, 'DATA_DIR' | 'MONGODB_URL' | 'urlVariable'>
 
 /** Reads which store is configured, for commands that need nothing else; throws likewise. */
 export function readStoreLocation (env: NodeJS.ProcessEnv): StoreLocation {
-  return { ...readEnvironment(env, StoreLocationSchema), urlVariable: nameOf('MONGODB_URL', env) }
-}
-
-function checkSocketPath (host: string): void {
-  // unix(7): `sun_path` has 108 bytes on Linux and 104 on macOS, with a NUL at its end. Node 20 would cut off the rest.
-  const bytes = Buffer.byteLength(host)
-  if (!isSocketPath(host) || bytes <= 103) return
-  throw new ConfigurationError(`HOST is a path of ${bytes} bytes: it must be ${environment.properties.HOST.description}`)
+  const values = readEnvironment(env, Type.Pick(environment, ['DATA_DIR', 'MONGODB_URL']))
+  return { ...values, urlVariable: nameOf('MONGODB_URL', env) }
 }
 
 /** @param variable how messages name the variable */
 function readTokens (text: string | undefined, variable: string): string[] | undefined {
-  if (text === undefined) return undefined
-  const tokens = text.split(/[\s,]+/).filter(token => token !== '')
-  if (tokens.length === 0) throw new ConfigurationError(`${variable} holds no token: it must hold access tokens, separated by commas or white space`)
-  for (const [index, token] of tokens.entries()) {
-    const fault = faultOfToken(token)
-    if (fault !== undefined) throw new ConfigurationError(`${variable}: token ${index + 1} of ${tokens.length} ${fault}: each must be ${SHORTEST_TOKEN} characters or more of letters, digits and -._~+/ (RFC 6750, b64token)`)
+  const tokens = text?.split(/[\s,]+/).filter(token => token !== '')
+  for (const [index, token] of tokens?.entries() ?? []) {
+    if (token.length >= 16 && b64token.test(token)) continue
+    throw new ConfigurationError(`${variable}: token ${index + 1} cannot be used: it must be 16 characters or more of letters, digits and -._~+/ (RFC 6750, b64token)`)
   }
   return tokens
 }
 
-function faultOfToken (token: string): string | undefined {
-  if (token.length < SHORTEST_TOKEN) return 'is too short'
-  return b64token.test(token) ? undefined : 'has a character that no token may have'
+/** Reads the two files, if they are set, and checks that TLS can use them; throws a ConfigurationError. */
+export function readTlsPair (certFile: string | undefined, keyFile: string | undefined): TlsPair | undefined {
+  if (certFile === undefined && keyFile === undefined) return undefined
+  if (certFile === undefined || keyFile === undefined) throw new ConfigurationError('TLS_CERT_FILE and TLS_KEY_FILE must both be set, or neither')
+  const cert = readFileOf('TLS_CERT_FILE', certFile)
+  const key = readFileOf('TLS_KEY_FILE', keyFile)
+  // In lists, since an empty text would be taken for none.
+  checkTls({ cert: [cert] }, 'TLS_CERT_FILE', 'PEM, the certificate first, then its complete chain')
+  checkTls({ cert, key: [key] }, 'TLS_KEY_FILE', 'the private key of TLS_CERT_FILE, PEM, without a passphrase')
+  return { cert, key, expiresAt: Date.parse(new X509Certificate(cert).validTo) }
+}
+
+function checkTls (options: SecureContextOptions, variable: string, allowed: string): void {
+  try {
+    createSecureContext(options)
+  } catch (error) {
+    throw new ConfigurationError(`${variable} cannot be used for TLS (${codeOf(error)}): it must be ${allowed}`)
+  }
 }

@@ -8,8 +8,6 @@ export class ConfigurationError extends Error {}
 
 /** May also come from the file that `<name>_FILE` names; no message contains them. */
 const SECRETS = ['ACCESS_TOKENS', 'MONGODB_URL']
-/** White space separates its tokens. */
-const LIST = 'ACCESS_TOKENS'
 
 /**
  * Reads variables; throws a ConfigurationError.
@@ -18,40 +16,34 @@ const LIST = 'ACCESS_TOKENS'
 export function readEnvironment<Schema extends TObject> (env: NodeJS.ProcessEnv, schema: Schema): Static<Schema> {
   const values: Record<string, unknown> = {}
   for (const [name, variable] of Object.entries(schema.properties)) {
+    const { description = '', default: defaultValue } = variable
     const text = SECRETS.includes(name) ? readSecret(name, env) : env[name]
-    if (text !== undefined) checkEnds(name, text, env, allowed(variable))
-    values[name] = text === undefined ? variable.default : typed(text, variable)
+    if (text === undefined) {
+      values[name] = defaultValue
+      continue
+    }
+    const allowed = defaultValue === undefined ? description : `${description}; unset, it is ${defaultValue}`
+    checkEnds(name, text, env, allowed)
+    values[name] = typed(text, variable)
+    if (Value.Check(variable, values[name])) continue
+    refuse(name, text, env, text === '' ? 'is empty' : 'cannot be used', allowed)
   }
-  if (Value.Check(schema, values)) return values
-
-  const { path = '', value, schema: variable = schema } = Value.Errors(schema, values).First() ?? {}
-  const name = path.slice(1)
-  let fault = `is ${JSON.stringify(env[name])}`
-  if (value === '') fault = 'is empty'
-  else if (SECRETS.includes(name)) fault = 'cannot be used'
-  throw new ConfigurationError(`${nameOf(name, env)} ${fault}: it must be ${allowed(variable)}`)
+  return values
 }
 
-function allowed ({ description, default: defaultValue }: TSchema): string {
-  return defaultValue === undefined ? `${description}` : `${description}; unset, it is ${defaultValue}`
+/** Refuses what a shell would have removed or replaced: in an environment file it can be a part of the value. */
+export function checkEnds (name: string, text: string, env: NodeJS.ProcessEnv, allowed: string): void {
+  if (/^["']|["']$/.test(text)) refuse(name, text, env, 'has a quotation mark at an end', allowed)
+  // White space may surround tokens, which it separates.
+  if (name !== 'ACCESS_TOKENS' && /^[\s\p{Cc}\p{Cf}]|[\s\p{Cc}\p{Cf}]$/u.test(text)) {
+    refuse(name, text, env, 'has white space or a control character at an end', allowed)
+  }
+  if (name === 'DATA_DIR' && /^[~$]/.test(text)) refuse(name, text, env, 'begins with what only a shell replaces', allowed)
 }
 
-/**
- * Refuses what a shell would have removed or replaced: in an environment file it can be a part of the value.
- * @param meaning completes "it must be"
- */
-export function checkEnds (name: string, text: string, env: NodeJS.ProcessEnv, meaning: string): void {
-  const fault = faultOfEnds(name, text)
-  if (fault === undefined) return
+function refuse (name: string, text: string, env: NodeJS.ProcessEnv, fault: string, allowed: string): never {
   const value = SECRETS.includes(name) ? '' : ` is ${JSON.stringify(text)}, which`
-  throw new ConfigurationError(`${nameOf(name, env)}${value} ${fault}: it must be ${meaning}`)
-}
-
-function faultOfEnds (name: string, text: string): string | undefined {
-  if (/^["']|["']$/.test(text)) return 'has a quotation mark at an end'
-  if (name !== LIST && /^[\s\p{Cc}\p{Cf}]|[\s\p{Cc}\p{Cf}]$/u.test(text)) return 'has white space or a control character at an end'
-  if (name === 'DATA_DIR' && /^[~$]/.test(text)) return `begins with ${text[0]}, which only a shell replaces`
-  return undefined
+  throw new ConfigurationError(`${nameOf(name, env)}${value} ${fault}: it must be ${allowed}`)
 }
 
 /** How messages name a variable: a secret that comes from a file, by that file. */

@@ -7,19 +7,16 @@ import { ConfigurationError } from './read-environment.js'
  * through a Unix socket and so has no address. Throws a ConfigurationError.
  */
 export function trustedProxies (list: string): (address: string | undefined) => boolean {
-  const ranges = list.split(',').map(range => range.trim())
-  const trusts = ranges.filter(range => range !== 'unix:').map(range => {
-    try {
-      // Without this, `1` would be the address 0.0.0.1.
-      if (isIP(range.replace(/\/\d{1,3}$/, '')) === 0) throw new TypeError('no address')
-      return compile(range)
-    } catch {
-      throw new ConfigurationError(`TRUST_PROXY holds ${JSON.stringify(range)}: it must be addresses or CIDR ranges of proxies, or unix:, separated by commas`)
-    }
-  })
-  return address => (
-    address === undefined ? ranges.includes('unix:') : trusts.some(trust => trust(withoutPort(address), 0))
-  )
+  const peers = list.split(',').map(peer => peer.trim())
+  const ranges = peers.filter(peer => peer !== 'unix:')
+  try {
+    // Without this, `1` would be the address 0.0.0.1.
+    if (ranges.some(range => isIP(range.replace(/\/\d{1,3}$/, '')) === 0)) throw new TypeError('no address')
+    const trusts = compile(ranges)
+    return address => address === undefined ? peers.includes('unix:') : trusts(withoutPort(address), 0)
+  } catch {
+    throw new ConfigurationError(`TRUST_PROXY is ${JSON.stringify(list)}: it must be addresses or CIDR ranges of proxies, or unix:, separated by commas`)
+  }
 }
 
 /** An address of X-Forwarded-For without the port that Azure's gateway adds, as in `192.0.2.1:5678`. */

@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { version } from '../config/version.js'
+import { version } from '../config/configuration.js'
 import { errorResponses, ErrorSchema, NewPlantSchema, PlantSchema } from '../route/schemas.js'
 import { apiPage } from './api-page.js'
 import { HealthSchema } from './health.js'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { readTlsPair } from '../../src/config/tls-pair.js'
+import { readTlsPair } from '../../src/config/configuration.js'
 import { ServiceMetrics } from '../../src/service/metrics.js'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
