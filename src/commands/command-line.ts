@@ -34,12 +34,11 @@ export class CommandLineError extends Error {
 
 /** Parses the arguments after the program's name; throws a CommandLineError. */
 export function readCommand (args: readonly string[]): Command {
-  const { values, positionals } = parse(args)
-  const quiet = values.quiet === true
+  const { values: { help, version, quiet = false }, positionals } = parse(args)
   // A variable of a script that is not set.
   if (positionals.includes('')) throw new CommandLineError('an argument is empty')
-  if (values.help) return { name: 'help', file: '-', quiet }
-  if (values.version) return { name: 'version', file: '-', quiet }
+  if (help) return { name: 'help', file: '-', quiet }
+  if (version) return { name: 'version', file: '-', quiet }
 
   const [name = 'serve', ...others] = positionals
   if (!isCommand(name)) throw new CommandLineError(`${JSON.stringify(name)} is not a command`)

@@ -4,16 +4,16 @@ import { pipeline } from 'node:stream/promises'
 import { readStoreLocation, type StoreLocation } from '../config/configuration.js'
 import { databaseFile, describeStore, unusableUrl } from '../config/configured-store.js'
 import type { Command, Surroundings } from './command-line.js'
+import { createFile } from './new-file.js'
 import { runCopy, type Tally } from './run-copy.js'
 import { CopyError, type Entry, type PlantSource } from './sources/plant-source.js'
-import { createFile } from './targets/new-file.js'
 
 /** `plant-store export`: writes every plant of the configured store as a line of NDJSON; returns the exit code. */
 export async function exportPlants ({ file, quiet }: Command, surroundings: Surroundings): Promise<number> {
   const location = readStoreLocation(surroundings.env)
   const { stdout } = surroundings
   const isFile = file !== '-'
-  if (!isFile) requireOutput()
+  if (!isFile && isOutputClosed()) throw new CopyError('standard output is closed: name a file to export to')
   const task = {
     name: 'export',
     from: describeStore(location),
@@ -29,20 +29,11 @@ export async function exportPlants ({ file, quiet }: Command, surroundings: Surr
   })
 }
 
-/**
- * Node opens /dev/null for a standard output that is closed, for reading and writing. That of a shell's `>/dev/null`
- * cannot be read.
- * @throws {CopyError} if standard output is closed
- */
-function requireOutput (): void {
-  const output = fstatSync(1)
-  const isNull = output.isCharacterDevice() && output.rdev === statSync('/dev/null').rdev
-  if (isNull && isReadable(1)) throw new CopyError('standard output is closed: name a file to export to')
-}
-
-function isReadable (fd: number): boolean {
+/** Node opens /dev/null in place of a closed output, for reading too. That of a shell's `>/dev/null` cannot be read. */
+function isOutputClosed (): boolean {
+  if (fstatSync(1).rdev !== statSync('/dev/null').rdev) return false
   try {
-    readSync(fd, Buffer.alloc(1))
+    readSync(1, Buffer.alloc(1))
     return true
   } catch {
     return false

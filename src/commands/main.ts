@@ -3,10 +3,14 @@ import { isatty } from 'node:tty'
 import { inspect } from 'node:util'
 import { codeOf, messageOf } from '../error-message.js'
 import { keepTick } from '../service/http/node-workarounds.js'
-import type { Command, Surroundings } from './command-line.js'
+import type { Command } from './command-line.js'
 
 keepTick()
 
+/** Milliseconds that what is pending at an interruption has to settle: a store or a disk may never respond. */
+const GRACE = 2_000
+
+const hasTerminal = () => [0, 1, 2].some(fd => isatty(fd))
 // A terminal that was closed is none any more.
 const isOnTerminal = hasTerminal()
 
@@ -28,6 +32,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     if (isRepeated && signal === 'SIGHUP') return
     if (interruption === undefined || isRepeated) process.exit(128 + number)
     interruption.abort()
+    setTimeout(fail, GRACE).unref()
   })
 }
 
@@ -37,40 +42,47 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 /** Errors that the operator can fix: one line, not the stack. Their modules are loaded with the commands. */
 const expected = ['CommandLineError', 'ConfigurationError', 'CopyError', 'StoreUnusable']
 
+const load = {
+  backup: async () => (await import('./backup.js')).backup,
+  export: async () => (await import('./export.js')).exportPlants,
+  import: async () => (await import('./import-and-migrate.js')).importPlants,
+  migrate: async () => (await import('./import-and-migrate.js')).migrate
+}
+
 const { CommandLineError, readCommand } = await import('./command-line.js')
 try {
   process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
-  if (interruption?.signal.aborted) report('interrupted: run it again')
-  // The reader of the output may have closed it, as head does.
-  else if (codeOf(error) !== 'EPIPE') report(describe(error))
-  process.exit(error instanceof CommandLineError ? 2 : 1)
+  fail(error)
 }
 
 async function run (command: Command): Promise<number> {
-  switch (command.name) {
-    case 'help':
-      process.stdout.write((await import('./help.js')).help)
-      return 0
-    case 'version':
-      process.stdout.write(`${(await import('../config/configuration.js')).version}\n`)
-      return 0
-    case 'serve':
-      await (await import('../service/serve.js')).serve(isOnTerminal)
-      return 0
-    case 'export':
-      return (await import('./export.js')).exportPlants(command, surroundings())
-    case 'import':
-      return (await import('./import.js')).importPlants(command, surroundings())
-    case 'backup':
-      return (await import('./backup.js')).backup(command, surroundings())
-    case 'migrate':
-      return (await import('./migrate.js')).migrate(command, surroundings())
+  const { name } = command
+  if (name === 'serve') await (await import('../service/serve.js')).serve(isOnTerminal)
+  else if (name === 'help') process.stdout.write((await import('./help.js')).help)
+  else if (name === 'version') process.stdout.write(`${(await import('../config/configuration.js')).version}\n`)
+  else {
+    const execute = await load[name]()
+    interruption = new AbortController()
+    const { env, stdout, stderr } = process
+    return execute(command, { env, stdout, stderr, interruption: interruption.signal })
   }
+  return 0
 }
 
-function hasTerminal (): boolean {
-  return [0, 1, 2].some(fd => isatty(fd))
+function fail (error?: unknown): never {
+  const reason = interruption?.signal.aborted ? 'interrupted: run it again' : describe(error)
+  // Over a line of progress.
+  const start = process.stderr.isTTY ? '\r\x1b[K' : ''
+  // The reader of the output may have closed it, as head does.
+  if (codeOf(error) !== 'EPIPE') process.stderr.write(`${start}plant-store: ${reason}\n`)
+  process.exit(error instanceof CommandLineError ? 2 : 1)
+}
+
+function describe (error: unknown): string {
+  // As ENOSPC of the operating system, and `database or disk is full` of SQLite.
+  const isOfSystem = error instanceof Error && ('syscall' in error || 'errcode' in error)
+  return isOfSystem || expected.includes(Object(error).constructor.name) ? messageOf(error) : inspect(error)
 }
 
 /** Node 20 crashes if it exits when its terminal is closed. */
@@ -78,19 +90,4 @@ function endLikeTerminal (): void {
   if (hasTerminal()) return
   process.removeAllListeners('SIGHUP')
   process.kill(process.pid, 'SIGHUP')
-}
-
-function surroundings (): Surroundings {
-  interruption = new AbortController()
-  return { env: process.env, stdout: process.stdout, stderr: process.stderr, interruption: interruption.signal }
-}
-
-function report (line: string): void {
-  process.stderr.write(`plant-store: ${line}\n`)
-}
-
-function describe (error: unknown): string {
-  // As ENOSPC of the operating system, and `database or disk is full` of SQLite.
-  const isOfSystem = error instanceof Error && ('syscall' in error || 'errcode' in error)
-  return isOfSystem || expected.includes(Object(error).constructor.name) ? messageOf(error) : inspect(error)
 }

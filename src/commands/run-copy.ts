@@ -1,11 +1,17 @@
-import type { Surroundings } from './command-line.js'
-import { showProgress, type Task } from './progress.js'
+import type { Output, Surroundings } from './command-line.js'
 import type { Entry, PlantSource } from './sources/plant-source.js'
 
 /** Further plants that are not copied are counted, but not named. */
 const MAX_NAMED = 100
-/** Milliseconds that what is pending at an interruption has to settle. */
-const GRACE = 2_000
+
+export interface Task {
+  name: 'export' | 'import' | 'migrate'
+  /** The source and the target, for people. */
+  from: string
+  to: string
+  /** Whether only problems, and the counts of plants, are shown. */
+  quiet: boolean
+}
 
 /** Copies and counts entries. Once the signal is aborted, it ends as soon as it can, with an error. */
 type Copy = (pages: AsyncIterable<readonly Entry[]>, tally: Tally, interruption: AbortSignal) => Promise<void>
@@ -22,7 +28,7 @@ export async function runCopy (
   const progress = showProgress(task, stderr, () => stateOf(source, tally))
   const tally = new Tally(progress.line)
   try {
-    await orInterrupted(copy(source.pages(interruption), tally, interruption), interruption)
+    await copy(source.pages(interruption), tally, interruption)
   } finally {
     progress.end()
     const { copied, alreadyThere, inConflict, invalid, notCopied } = tally
@@ -32,16 +38,34 @@ export async function runCopy (
   return tally.notCopied === 0 ? 0 : 1
 }
 
-/** Waits for a promise, but only a while after an interruption: a store or a disk may never respond. */
-export async function orInterrupted<T> (
-  promise: Promise<T> | undefined, interruption: AbortSignal
-): Promise<T | undefined> {
-  const graceIsOver = new Promise<never>((_resolve, reject) => {
-    const begin = () => { setTimeout(reject, GRACE, interruption.reason) }
-    if (interruption.aborted) begin()
-    else interruption.addEventListener('abort', begin)
-  })
-  return Promise.race([promise, graceIsOver])
+/**
+ * Shows the state of a task until it ends: on a terminal in a line that is redrawn ten times a second, otherwise in a
+ * line every five seconds.
+ */
+export function showProgress (
+  { name, from, to, quiet }: Task, output: Pick<Output, 'isTTY' | 'columns' | 'write'>, state: () => string
+) {
+  /** Writes a line above the progress, even with `--quiet`. */
+  function line (text: string): void {
+    output.write(output.isTTY ? `\r${text}\x1b[K\n` : `${text}\n`)
+  }
+
+  function show (): void {
+    const text = `${name}: ${state()}`
+    // The last column is left free: some terminals wrap after it.
+    if (output.isTTY) output.write(`\r${text.slice(0, (output.columns || 80) - 1)}\x1b[K`)
+    else line(text)
+  }
+
+  if (!quiet) line(`from ${from}\nto   ${to}`)
+  const timer = quiet ? undefined : setInterval(show, output.isTTY ? 100 : 5_000)
+  return {
+    line,
+    end (): void {
+      clearInterval(timer)
+      if (!quiet) line(`${name}: ${state()}`)
+    }
+  }
 }
 
 /** How far a copy has come, for people. */
@@ -63,9 +87,8 @@ export class Tally {
 
   add (outcome: 'inConflict' | 'invalid', where: string, reason: string): void {
     this[outcome]++
-    if (this.notCopied > MAX_NAMED) return
     // The content of a file must not send control characters to a terminal.
-    this.report(`${where}: ${reason}`.replace(/\p{Cc}/gu, '\ufffd'))
+    if (this.notCopied <= MAX_NAMED) this.report(`${where}: ${reason}`.replace(/\p{Cc}/gu, '\ufffd'))
   }
 
   get notCopied (): number {

@@ -53,10 +53,10 @@ export function fill (folder: string, plants: readonly NewPlant[]): void {
 /** The files in a folder that are not complete yet. */
 export const partial = (folder: string) => readdirSync(folder).filter(name => name.includes('.partial'))
 
-/** Every byte of the plants in a database file: id, and name and tag as hexadecimal digits. */
-export function bytesOfPlants (path: string): unknown[] {
+/** Every byte of the plants in a database file that meet a condition: id, and name and tag as hexadecimal digits. */
+export function bytesOfPlants (path: string, condition = 'true'): unknown[] {
   const database = openSqlite(path)
-  const select = database.prepare('SELECT id, typeof(name), hex(name), typeof(tag), hex(tag) FROM plants ORDER BY id')
+  const select = database.prepare(`SELECT id, typeof(name), hex(name), typeof(tag), hex(tag) FROM plants WHERE ${condition} ORDER BY id`)
   select.setReadBigInts(true)
   const rows = select.all()
   database.close()

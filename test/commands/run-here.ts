@@ -2,8 +2,7 @@ import { Writable } from 'node:stream'
 import { backup } from '../../src/commands/backup.js'
 import { readCommand } from '../../src/commands/command-line.js'
 import { exportPlants } from '../../src/commands/export.js'
-import { importPlants } from '../../src/commands/import.js'
-import { migrate } from '../../src/commands/migrate.js'
+import { importPlants, migrate } from '../../src/commands/import-and-migrate.js'
 import { messageOf } from '../../src/error-message.js'
 
 const commands = { export: exportPlants, import: importPlants, backup, migrate }

@@ -5,7 +5,7 @@ import { CopyError, readEntry, type Entry, type PlantSource } from './plant-sour
 
 const LOWEST_ID = -(2n ** 63n)
 /** Milliseconds from which the driver's timeouts follow: long enough for an election. */
-const READ_TIMEOUT = 60_000
+const READ_TIMEOUT = 40_000
 const BATCH_SIZE = 1_000
 
 /**

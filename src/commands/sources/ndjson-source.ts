@@ -5,21 +5,16 @@ import { isatty, ReadStream as TerminalStream } from 'node:tty'
 import { parseExactJson } from '../../exact-json.js'
 import { readEntry, type Entry, type PlantSource } from './plant-source.js'
 
-/** The largest MongoDB document is smaller, even with every character escaped. */
-const MAX_LINE = 2 ** 27
-
 /**
  * Plants in NDJSON, one per line; blank lines are skipped.
  * @param path a file, also one to wait for, such as a FIFO; or `-` for standard input
  */
 export function ndjsonSource (path: string): PlantSource {
-  const { input, size } = openInput(path)
+  const { input, size = NaN } = openInput(path)
   let number = 0
 
   function readLine (line: string): Entry[] {
-    number++
-    const where = `line ${number}`
-    if (line.length > MAX_LINE) return [{ where, plant: 'it is longer than 128 MiB' }]
+    const where = `line ${++number}`
     const isBlank = /^[ \t\r]*$/.test(line)
     return isBlank ? [] : [readEntry(where, () => parseExactJson(Buffer.from(line, 'latin1')))]
   }
@@ -33,33 +28,28 @@ export function ndjsonSource (path: string): PlantSource {
   }
 }
 
-/**
- * Opens what is read: a regular file by threads; anything else without them, as Node reads standard input, since a
- * thread that waits for a FIFO would keep the process from ending.
- */
-function openInput (path: string): { input: Readable & { bytesRead: number }, size: number } {
-  if (path === '-' || path === '/dev/stdin') return { input: process.stdin, size: NaN }
+/** A thread that waited for a FIFO or a terminal would keep the process from ending: only files are read by threads. */
+function openInput (path: string): { input: Readable & { bytesRead: number }, size?: number } {
+  if (path === '-' || path === '/dev/stdin') return { input: process.stdin }
   // Without waiting for the writer of a FIFO.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   const file = fstatSync(fd)
-  if (file.isFIFO()) return { input: new Socket({ fd, readable: true, writable: false }), size: NaN }
-  if (isatty(fd)) return { input: new TerminalStream(fd), size: NaN }
+  if (file.isFIFO()) return { input: new Socket({ fd, readable: true, writable: false }) }
+  if (isatty(fd)) return { input: new TerminalStream(fd) }
   return { input: createReadStream(path, { fd }), size: file.size || NaN }
 }
 
 /**
- * Splits chunks into lines, those that end in a chunk together. Of a line that is too long, only the beginning is kept.
+ * Splits chunks into lines, those that end in a chunk together.
  * @param chunks bytes as characters (latin1)
  */
 export async function * linesOf (chunks: AsyncIterable<string>): AsyncGenerator<string[]> {
   let rest = ''
   for await (const chunk of chunks) {
+    rest += chunk
     // A long line is split once, not with each of its chunks.
-    if (!chunk.includes('\n')) {
-      if (rest.length <= MAX_LINE) rest += chunk
-      continue
-    }
-    const lines = (rest + chunk).split('\n')
+    if (!chunk.includes('\n')) continue
+    const lines = rest.split('\n')
     rest = lines.pop() ?? ''
     yield lines
   }

@@ -11,16 +11,9 @@ export interface Entry {
 }
 
 export interface PlantSource {
-  /**
-   * Every plant that was stored at the start, and some of the later ones, in pages, so that memory use does not grow
-   * with their number.
-   * @param signal if aborted, waiting for entries ends with an error
-   */
+  /** Every plant of the start, and some later ones. Once the signal is aborted, waiting for them ends with an error. */
   pages (signal: AbortSignal): AsyncIterable<readonly Entry[]>
-  /**
-   * How much of the source has been read, from 0 to 1; NaN if unknown.
-   * @param done how many entries have been copied
-   */
+  /** How much of the source has been read when so many entries have been copied, from 0 to 1; NaN if unknown. */
   part (done: number): number
 }
 

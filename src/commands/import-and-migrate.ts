@@ -1,30 +1,44 @@
-import { messageOf } from '../../error-message.js'
-import type { StoreLocation } from '../../config/configuration.js'
-import { createStore } from '../../config/configured-store.js'
-import { PlantNotStored, PlantOutcomeUnknown, type PlantStore } from '../../stores/plant-store.js'
-import type { Surroundings } from '../command-line.js'
-import type { Task } from '../progress.js'
-import { orInterrupted, runCopy, type Tally } from '../run-copy.js'
-import { CopyError, type Entry, type PlantSource } from '../sources/plant-source.js'
+import { ConfigurationError, readStoreLocation, type StoreLocation } from '../config/configuration.js'
+import { createStore, databaseFile, describeStore } from '../config/configured-store.js'
+import { messageOf } from '../error-message.js'
+import { PlantNotStored, PlantOutcomeUnknown, type PlantStore } from '../stores/plant-store.js'
+import type { Command, Surroundings } from './command-line.js'
+import { runCopy, type Tally, type Task } from './run-copy.js'
+import { ndjsonSource } from './sources/ndjson-source.js'
+import { CopyError, type Entry, type PlantSource } from './sources/plant-source.js'
+import { sqliteSource } from './sources/sqlite-source.js'
 
 /** Milliseconds for which a plant is retried, and from which the driver's timeouts follow: enough for an election. */
 const STORE_TIMEOUT = 60_000
 /** Pages that are pending at once: memory use does not grow with the size of the source. */
 const MAX_PAGES = 6
 
-/** Copies the plants of a source to a store; returns the exit code. */
-export async function copyToStore (
-  task: Task, source: PlantSource, location: StoreLocation, surroundings: Surroundings
-): Promise<number> {
-  const { interruption } = surroundings
+/** `plant-store import`: stores the plant of each line of NDJSON in the configured store; returns the exit code. */
+export async function importPlants ({ file, quiet }: Command, surroundings: Surroundings): Promise<number> {
+  const location = readStoreLocation(surroundings.env)
+  const from = file === '-' ? 'standard input' : file
+  return copyToStore({ name: 'import', from, to: describeStore(location), quiet }, ndjsonSource(file), location, surroundings)
+}
+
+/** `plant-store migrate`: copies every plant of DATA_DIR to MONGODB_URL; returns the exit code. */
+export async function migrate ({ quiet }: Command, surroundings: Surroundings): Promise<number> {
+  const location = readStoreLocation(surroundings.env)
+  const { DATA_DIR, MONGODB_URL } = location
+  if (MONGODB_URL === undefined) throw new ConfigurationError('MONGODB_URL is not set: set it, or MONGODB_URL_FILE, to the MongoDB that the plants are copied to')
+  const source = await sqliteSource(databaseFile(DATA_DIR))
+  const from = describeStore({ DATA_DIR })
+  return copyToStore({ name: 'migrate', from, to: describeStore(location), quiet }, source, location, surroundings)
+}
+
+async function copyToStore (task: Task, source: PlantSource, location: StoreLocation, surroundings: Surroundings) {
   const store = await createStore({ ...location, STORE_TIMEOUT })
   await store.open?.()
   try {
     // An unreachable MongoDB most likely means a wrong URL; a locked database file is waited for with each plant.
-    if (location.MONGODB_URL !== undefined) await orInterrupted(requireReady(store), interruption)
+    if (location.MONGODB_URL !== undefined) await requireReady(store)
     return await runCopy(task, source, surroundings, (...copy) => createPlants(store, ...copy))
   } finally {
-    await orInterrupted(store.close?.(), interruption)
+    await store.close?.()
   }
 }
 
@@ -78,11 +92,6 @@ async function reasonOf (error: unknown, store: PlantStore): Promise<string> {
   return `${isUnknown ? 'it may have been stored' : 'it was not stored'}: ${error.message}`
 }
 
-/** @throws {CopyError} if the store is not ready */
 async function requireReady (store: PlantStore): Promise<void> {
-  try {
-    await store.ready?.()
-  } catch (fault) {
-    throw new CopyError(messageOf(fault))
-  }
+  await store.ready?.().catch(fault => { throw new CopyError(messageOf(fault)) })
 }
