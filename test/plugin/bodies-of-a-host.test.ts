@@ -10,7 +10,7 @@ import { answersError, AUTHORIZATION, create, HEAD, JSON_TYPE } from '../support
 import { until } from '../support/until.js'
 
 const SMALL = JSON.stringify(PLANT)
-const LARGE = JSON.stringify({ ...PLANT, name: 'x'.repeat(300_000) })
+const LARGE = JSON.stringify({ ...PLANT, name: 'x'.repeat(1_200_000) })
 const CHUNKED = 'Transfer-Encoding: chunked'
 
 type Handler = (request: IncomingMessage, response: object) => void
