@@ -1,12 +1,10 @@
 import { isUtf8 } from 'node:buffer'
-import { constants, existsSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-import { messageOf } from '../../error-message.js'
-import { accessFault, besides, hasLog, isInWalMode, requireOwnLog } from '../../stores/sqlite/database-file.js'
-import { sqliteBinding, type DatabaseClass } from '../../stores/sqlite/database.js'
+import { codeOf, messageOf } from '../../error-message.js'
+import { besides, hasLog, isInWalMode, requireOwnLog, sqliteBinding, type DatabaseClass } from '../../stores/sqlite/database.js'
 import { isDenial } from '../../stores/sqlite/sqlite-error.js'
 import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
@@ -24,30 +22,35 @@ interface OpenedFile { database: DatabaseSyncInstance, requireUnchanged: () => v
  * @throws {CopyError} if there is no such file, or if it is not one of this package's
  */
 export async function openPlantsFile (path: string): Promise<OpenedFile> {
-  const folder = dirname(path)
-  if (accessFault(folder, constants.X_OK) === 'EACCES') throw new CopyError(`give this user permission to enter ${folder}`)
-  if (!existsSync(path)) throw new CopyError(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
   const { DatabaseSync } = await sqliteBinding()
   try {
-    requireReadable(path)
+    if (!statSync(path).isFile()) throw new Error('it is not a file')
+    accessSync(path, constants.R_OK)
+    if (hasLog(path)) accessSync(besides(path).log, constants.R_OK)
     requireOwnLog(path)
-    if (wouldLeaveFiles(path)) return openWithoutLog(DatabaseSync, path)
-    try {
-      return { database: connect(DatabaseSync, path), requireUnchanged () {} }
-    } catch (error) {
-      if (!isDenial(error)) throw error
-      return openWithoutLog(DatabaseSync, path)
-    }
+    return open(DatabaseSync, path)
   } catch (error) {
+    if (codeOf(error) === 'ENOENT') throw new CopyError(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
     throw new CopyError(`${path} cannot be read: ${messageOf(error)}`)
   }
 }
 
-function requireReadable (path: string): void {
-  if (statSync(path).isDirectory()) throw new Error('it is a folder')
-  for (const file of [path, besides(path).log]) {
-    if (accessFault(file, constants.R_OK) === 'EACCES') throw new Error(`give this user permission to read ${file}`)
+function open (Database: DatabaseClass, path: string): OpenedFile {
+  try {
+    if (!wouldLeaveFiles(path)) return { database: connect(Database, path), requireUnchanged () {} }
+  } catch (error) {
+    if (!isDenial(error)) throw error
   }
+  // What a service writes meanwhile would not be seen.
+  if (hasLog(path) || !isInWalMode(path)) {
+    throw new Error('this user can neither read its log nor make an index for it: copy it, with its -wal if there is one, to a folder that this user can write, and set DATA_DIR to that folder')
+  }
+  const { mtimeMs } = statSync(path)
+  const requireUnchanged = () => {
+    if (statSync(path).mtimeMs === mtimeMs) return
+    throw new CopyError(`a service is writing to ${path}, which this user cannot follow: run this again`)
+  }
+  return { database: connect(Database, `${pathToFileURL(path)}?immutable=1`), requireUnchanged }
 }
 
 /**
@@ -61,32 +64,13 @@ function wouldLeaveFiles (path: string): boolean {
   return !isOfThisUser && !(existsSync(log) && existsSync(index)) && isInWalMode(path)
 }
 
-/** Reads the file as it is, without making anything: what a service writes to it meanwhile would not be seen. */
-function openWithoutLog (Database: DatabaseClass, path: string): OpenedFile {
-  if (hasLog(path) || !isInWalMode(path)) {
-    throw new Error('this user can neither read its log nor make an index for it: copy it, with its -wal if there is one, to a folder that this user can write, and set DATA_DIR to that folder')
-  }
-  const { mtimeMs } = statSync(path)
-  return {
-    database: connect(Database, `${pathToFileURL(path)}?immutable=1`),
-    requireUnchanged () {
-      if (statSync(path).mtimeMs !== mtimeMs) throw new CopyError(`a service is writing to ${path}, which this user cannot follow: run this again`)
-    }
-  }
-}
-
 function connect (Database: DatabaseClass, location: string): DatabaseSyncInstance {
   const database = new Database(location, { readOnly: true })
-  try {
-    database.exec('PRAGMA busy_timeout = 5000')
-    const { encoding } = database.prepare('PRAGMA encoding').get()
-    if (encoding !== 'UTF-8') throw new Error(`its text is in ${encoding}, not in UTF-8`)
-    database.prepare('SELECT id, name, tag FROM plants')
-    return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
+  database.exec('PRAGMA busy_timeout = 5000')
+  const { encoding } = database.prepare('PRAGMA encoding').get()
+  if (encoding !== 'UTF-8') throw new Error(`its text is in ${encoding}, not in UTF-8`)
+  database.prepare('SELECT id, name, tag FROM plants')
+  return database
 }
 
 /**

@@ -1,11 +1,13 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  accessSync, closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync, readSync, realpathSync, statSync
+} from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname } from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { codeOf, messageOf } from '../../error-message.js'
-import { besides, isPathFault, obstacleTo, requireFile } from './database-file.js'
+import { CODE, isDenial, resultCode, SqliteError, transactionError, unusable } from './sqlite-error.js'
 import { CREATE_TABLE, FORMAT, requireFormat } from './table-format.js'
-import { isDamage, isDenial, SqliteError, transactionError, unusable } from './sqlite-error.js'
 
 /** The longest wait for another program's lock, in milliseconds. */
 export const LOCK_WAIT_MS = 250
@@ -21,6 +23,9 @@ const SETTINGS = `
   PRAGMA fullfsync = ON;
   PRAGMA checkpoint_fullfsync = ON;`
 
+/** Failures of system calls because of the path, or of this user's permissions. */
+const PATH_FAULTS = new Set<unknown>(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENAMETOOLONG', 'ELOOP'])
+
 export type DatabaseClass = typeof import('@photostructure/sqlite').DatabaseSync
 
 /**
@@ -32,7 +37,10 @@ export function openDatabase (Database: DatabaseClass, path: string, wasOpen = f
   let database: DatabaseSyncInstance | undefined
   try {
     makeFolder(dirname(path))
-    requireFile(path)
+    // SQLite would open a device.
+    const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true
+    if (!isFile) throw unusable(`${path} is not a file: move it away, or choose another folder`)
+    if (!wasOpen) requireOwnLog(path)
     database = new Database(path)
     database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`)
     // Before anything is written, so that another program's file is not changed.
@@ -48,11 +56,78 @@ export function openDatabase (Database: DatabaseClass, path: string, wasOpen = f
   }
 }
 
+/** Creates a folder with its parents, and syncs their entries to disk. */
+function makeFolder (folder: string): void {
+  if (existsSync(folder)) {
+    if (statSync(folder).isDirectory()) return
+    throw unusable(`${folder} is not a folder: move it away, or choose another one`)
+  }
+  makeFolder(dirname(folder))
+  mkdirSync(folder, { recursive: true })
+  const above = openSync(dirname(folder), 'r')
+  fsyncSync(above)
+  closeSync(above)
+}
+
+/** Identifies a file while it is open; undefined if there is none, or if it cannot be reached. */
+export function identityOf (path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return undefined
+  }
+}
+
+/** The write-ahead log and its index, which lie beside the file itself if the path is a symbolic link. */
+export function besides (path: string): { log: string, index: string } {
+  const file = existsSync(path) ? realpathSync(path) : path
+  return { log: `${file}-wal`, index: `${file}-shm` }
+}
+
+export function hasLog (path: string): boolean {
+  const { size = 0 } = statSync(besides(path).log, { throwIfNoEntry: false }) ?? {}
+  return size > 0
+}
+
+/** @throws {SqliteError} if SQLite would apply the log of another database to the file */
+export function requireOwnLog (path: string): void {
+  // In this order, since another process may be creating both.
+  if (!hasLog(path) || isInWalMode(path)) return
+  const { log } = besides(path)
+  throw unusable(`${log} is the log of another database than ${path}, as after a backup was copied over it: move ${log} and its -shm away, or put back the database that they belong to`)
+}
+
+/** Whether the header says that there may be a log. A backup's does not, nor is there one in an empty file. */
+export function isInWalMode (path: string): boolean {
+  try {
+    // https://sqlite.org/fileformat.html#file_format_version_numbers
+    return headerOf(path)[18] === 2
+  } catch {
+    // If there is a file, its opening will report why it cannot be read.
+    return existsSync(path)
+  }
+}
+
+/**
+ * Reads the header in another process. A process that closes any descriptor of a file loses the locks that its SQLite
+ * connections hold on it, the host's too (https://sqlite.org/howtocorrupt.html, section 2.2).
+ */
+function headerOf (path: string): Buffer {
+  try {
+    return execFileSync('head', ['-c', '20', path], { stdio: 'pipe' })
+  } catch {
+    // There may be no such program, or Node's permission model may allow none: this descriptor stays open.
+    const header = Buffer.alloc(20)
+    readSync(openSync(path, 'r'), header)
+    return header
+  }
+}
+
 /** In a container, a file may be mounted into a folder that is not kept. With its table, it has a log. */
 function requireLogOnSameDevice (path: string): void {
-  const file = statSync(path, { throwIfNoEntry: false })
   const log = statSync(besides(path).log, { throwIfNoEntry: false })
-  if (file === undefined || log === undefined || file.dev === log.dev) return
+  if (log === undefined || log.dev === statSync(path).dev) return
   throw unusable(`${path} is mounted without its folder, so that its log would be lost: mount the folder`)
 }
 
@@ -66,32 +141,33 @@ function emptyLog (database: DatabaseSyncInstance, path: string): void {
 
 /** A full disk or a lock, for example, leaves the file usable. */
 function openingError (error: unknown, path: string): SqliteError {
-  if (isDeniedByNode(error)) return unusable(deniedByNode(error, dirname(path)))
+  const denial = denialByNode(error, dirname(path))
+  if (denial !== undefined) return unusable(denial)
   const reason = messageOf(error)
-  if (isDamage(error)) return unusable(`${path} is damaged, or is not an SQLite database (${reason}): it was not changed; restore a backup, or choose another folder`)
-  if (isDenial(error) || isPathFault(error)) return unusable(obstacleTo(path) ?? `${path} cannot be opened (${reason}), and it is not for its permissions: look at the path, the mount options, the limit on open files, and what AppArmor or SELinux forbids`)
+  if ([CODE.CORRUPT, CODE.NOTADB].includes(resultCode(error))) return unusable(`${path} is damaged, or is not an SQLite database (${reason}): it was not changed; restore a backup, or choose another folder`)
+  if (isDenial(error) || PATH_FAULTS.has(codeOf(error))) return unusable(obstacleTo(path, reason))
   return transactionError(error)
 }
 
-/** Whether Node's permission model (`--permission`) denied an access, or an addon. */
-export function isDeniedByNode (error: unknown): boolean {
-  return ['ERR_ACCESS_DENIED', 'ERR_DLOPEN_DISABLED'].includes(String(codeOf(error)))
+/** What this user cannot write, or another reason why a file cannot be opened, and what to do. */
+function obstacleTo (path: string, reason: string): string {
+  const { log, index } = besides(path)
+  for (const file of [path, log, index, dirname(path)]) {
+    try {
+      accessSync(file, constants.R_OK | constants.W_OK)
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') continue
+      return `${file} cannot be written by this user, uid ${process.geteuid?.()} (${messageOf(error)}): make it writable for this user, or choose another folder`
+    }
+  }
+  return `${path} cannot be opened (${reason}): look at the path, the mount options, the limit on open files, and what AppArmor or SELinux forbids`
 }
 
-/** What Node's permission model has to allow, in a sentence. */
-export function deniedByNode (error: unknown, folder: string): string {
+/** What Node's permission model (`--permission`) has to allow, in a sentence; undefined if it denied nothing. */
+export function denialByNode (error: unknown, folder: string): string | undefined {
+  if (!['ERR_ACCESS_DENIED', 'ERR_DLOPEN_DISABLED'].includes(String(codeOf(error)))) return undefined
   const { permission = 'addons' } = error as { permission?: string }
   return `Node's permission model denies ${permission}: start Node with --allow-worker, with --allow-fs-read for the code, and with --allow-fs-read and --allow-fs-write for ${folder}; Node 20 with --allow-addons too`
-}
-
-/** Creates a folder with its parents, and syncs their entries to disk. */
-function makeFolder (folder: string): void {
-  if (existsSync(folder)) return
-  makeFolder(dirname(folder))
-  mkdirSync(folder, { recursive: true })
-  const above = openSync(dirname(folder), 'r')
-  fsyncSync(above)
-  closeSync(above)
 }
 
 /** `node:sqlite` if Node has it, otherwise the package with the same interface. */

@@ -1,9 +1,8 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import type { CreateOutcome } from '../plant-store.js'
-import { identityOf } from './database-file.js'
-import { LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
+import { identityOf, LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
 import {
-  CONSTRAINT, refusalOf, resultCode, SqliteError, transactionError, type Failure, type FailureKind
+  CODE, refusalOf, resultCode, SqliteError, transactionError, type Failure, type FailureKind
 } from './sqlite-error.js'
 import { FORMAT } from './table-format.js'
 
@@ -46,8 +45,8 @@ export class PlantsTable {
   }
 
   /**
-   * Stores rows durably, in the file that is at the path: in one transaction, or if a row makes that fail, as a trigger
-   * does by `RAISE(ROLLBACK)`, in one for each half, and so on.
+   * Stores rows durably, in the file that is at the path: in one transaction, or if a row makes that fail, in one for
+   * each half, and so on.
    * @returns the result of each row; or why none of them is stored, or why that is unknown
    */
   write (rows: readonly Row[], lockWaitMs = LOCK_WAIT_MS): RowResult[] | Failure {
@@ -56,19 +55,16 @@ export class PlantsTable {
     if (results.reach !== 'plant') return results.failure
     if (rows.length === 1) return [results.failure]
     const middle = Math.floor(rows.length / 2)
-    const halves = [rows.slice(0, middle), rows.slice(middle)]
-    return halves.flatMap(half => this.#writeHalf(half, lockWaitMs))
-  }
-
-  /** A result for each row in any case, since the other half may be stored. */
-  #writeHalf (rows: readonly Row[], lockWaitMs: number): RowResult[] {
-    const results = this.write(rows, lockWaitMs)
-    return Array.isArray(results) ? results : rows.map(() => results)
+    return [rows.slice(0, middle), rows.slice(middle)].flatMap(half => {
+      const results = this.write(half, lockWaitMs)
+      // The other half may be stored.
+      return Array.isArray(results) ? results : half.map(() => results)
+    })
   }
 
   #createAll (rows: readonly Row[]): RowResult[] {
     const hasTriggers = this.#findTrigger.get() !== undefined
-    return hasTriggers ? rows.map(row => this.#createAmongTriggers(row)) : rows.map(row => this.#create(row))
+    return rows.map(row => hasTriggers ? this.#createAmongTriggers(row) : this.#create(row))
   }
 
   #create (row: Row): RowResult {
@@ -80,7 +76,7 @@ export class PlantsTable {
     } catch (error) {
       const refusal = refusalOf(error)
       // It may be the constraint of another unique index.
-      const existing = resultCode(error) === CONSTRAINT ? this.#existing(row) : undefined
+      const existing = resultCode(error) === CODE.CONSTRAINT ? this.#existing(row) : undefined
       return existing ?? refusal.failure
     }
   }
@@ -89,27 +85,14 @@ export class PlantsTable {
     const [id, name, tag] = row
     const existing = this.#existing(row)
     if (existing !== undefined) return existing
-    this.#database.exec('SAVEPOINT plant')
     try {
       this.#insertAmongTriggers.get(id, bindable(name), bindable(tag))
-      this.#database.exec('RELEASE plant')
     } catch (error) {
-      const refusal = refusalOf(error)
-      this.#undoRow(refusal)
-      return refusal.failure
+      // After `RAISE(FAIL)` the row may be there, after `RAISE(ROLLBACK)` none is.
+      throw refusalOf(error)
     }
     if (this.#existing(row) !== undefined) return 'stored'
     return { kind: 'refused', message: 'the table refuses the plant: a trigger ignores it' }
-  }
-
-  /** After `RAISE(FAIL)`, the row itself may be there. */
-  #undoRow ({ kind, message }: SqliteError): void {
-    try {
-      this.#database.exec('ROLLBACK TO plant; RELEASE plant')
-    } catch {
-      // The trigger has ended the transaction.
-      throw new SqliteError(kind, message, 'plant')
-    }
   }
 
   #existing ([id, name, tag]: Row): CreateOutcome | undefined {

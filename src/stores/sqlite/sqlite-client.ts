@@ -1,13 +1,19 @@
+import type { EventEmitter } from 'node:events'
+import { dirname } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { systemClock, type Clock } from '../../clock.js'
-import { messageOf } from '../../error-message.js'
+import { codeOf, messageOf } from '../../error-message.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../plant-store.js'
-import { identityOf } from './database-file.js'
-import { LOCK_WAIT_MS } from './database.js'
-import { loadingFailure, startDatabaseThread, startingFailure, type DatabaseThread } from './database-thread.js'
+import { denialByNode, identityOf, LOCK_WAIT_MS } from './database.js'
 import type { Row } from './plants-table.js'
 import type { Failure } from './sqlite-error.js'
-import type { SqliteAnswer, SqliteRequest, ThreadMessage } from './sqlite-worker.js'
+import type { SqliteAnswer, SqliteRequest, ThreadData } from './sqlite-worker.js'
+
+/** How long an exiting process waits for its threads: longer than any lock and nearly all commits. */
+const LONGEST_EXIT_MS = 2_000
+
+export type DatabaseThread = EventEmitter & { postMessage: (request: SqliteRequest) => void }
 
 /** Writes batches of plants through a thread that has the database open, and starts another thread if that one dies. */
 export class SqliteClient implements StoreWriter {
@@ -38,16 +44,12 @@ export class SqliteClient implements StoreWriter {
     plants: readonly NewPlant[], _deadline: number, earliestDeadline: number
   ): Promise<readonly WriteResult[] | CreateError> {
     const rows = plants.map(({ id, name, tag = null }): Row => [id, name, tag])
-    const answer = await this.#ask({ kind: 'write', rows, lockWaitMs: this.#lockWaitUntil(earliestDeadline) })
+    // The wait ends early enough for the outcome to be reported, even after a check that waits too.
+    const left = earliestDeadline - this.clock.now() - LOCK_WAIT_MS - 2 * RESPONSE_MARGIN_MS
+    const answer = await this.#ask({ kind: 'write', rows, lockWaitMs: Math.min(left, LOCK_WAIT_MS) })
     if (typeof answer === 'string') return rows.map(() => 'stored')
     if ('kind' in answer) return toCreateError(answer)
     return answer.map(result => typeof result === 'string' ? result : toCreateError(result))
-  }
-
-  /** It ends early enough for the outcome to be reported, even after a check that waits too. */
-  #lockWaitUntil (deadline: number): number {
-    const left = deadline - this.clock.now() - LOCK_WAIT_MS - 2 * RESPONSE_MARGIN_MS
-    return Math.min(left, LOCK_WAIT_MS)
   }
 
   /** @throws {StoreUnusable} if the file must not be written */
@@ -72,7 +74,8 @@ export class SqliteClient implements StoreWriter {
     try {
       this.#thread ??= this.#start()
     } catch (error) {
-      return startingFailure(error, this.path)
+      const message = `no thread for the database could be started: ${messageOf(error)}`
+      return loadingFailure(error, this.path) ?? { kind: 'busy', message }
     }
     this.#thread.postMessage(request)
     return await new Promise(resolve => { this.#pending.push(resolve) })
@@ -80,29 +83,20 @@ export class SqliteClient implements StoreWriter {
 
   #start (): DatabaseThread {
     const thread = this.startThread(this.path, this.#openedFile)
-    let hasLoaded = false
     /** The answer to the requests that the thread leaves behind. What it was doing when it died is unknown. */
     let unanswered: Failure = { kind: 'unknown', message: 'the database thread exited' }
-
-    thread.on('message', (message: ThreadMessage) => {
-      if (message === 'loaded') {
-        hasLoaded = true
-        return
-      }
-      const hasFailed = typeof message === 'object' && 'threadExits' in message
-      if (!hasFailed) this.#openedFile ??= identityOf(this.path)
-      if (hasFailed && message.threadExits) {
+    thread.on('message', (answer: SqliteAnswer) => {
+      if (typeof answer === 'string' || !('threadExits' in answer)) this.#openedFile ??= identityOf(this.path)
+      else if (answer.threadExits) {
         this.#thread = undefined
         // It does not begin with those.
-        unanswered = { kind: message.kind === 'unknown' ? 'busy' : message.kind, message: message.message }
+        unanswered = { ...answer, kind: answer.kind === 'unknown' ? 'busy' : answer.kind }
       }
-      this.#pending.shift()?.(message)
+      this.#pending.shift()?.(answer)
     })
     thread.on('error', (error: unknown) => {
-      if (hasLoaded) unanswered = { ...unanswered, message: `${unanswered.message}: ${messageOf(error)}` }
-      else unanswered = loadingFailure(error, this.path)
-      // An earlier thread has loaded the same code.
-      if (!hasLoaded && this.#openedFile !== undefined) unanswered = { ...unanswered, kind: 'busy' }
+      const message = `${unanswered.message}: ${messageOf(error)}`
+      unanswered = loadingFailure(error, this.path) ?? { ...unanswered, message }
     })
     thread.on('exit', () => {
       this.#thread = undefined
@@ -117,4 +111,44 @@ function toCreateError ({ kind, message }: Failure): CreateError {
   const reason = `SQLite: ${message}`
   if (kind === 'unknown') return new PlantOutcomeUnknown(reason)
   return new PlantNotStored(reason, { permanent: kind !== 'busy' })
+}
+
+/** Why the code of a thread cannot be loaded, or is not allowed to run; undefined if it died of something else. */
+function loadingFailure (error: unknown, path: string): Failure | undefined {
+  const denial = denialByNode(error, dirname(path))
+  if (denial !== undefined) return { kind: 'unusable', message: denial }
+  // In a bundle, the address of the code is not valid, or nothing is there.
+  if (!/^(ERR_INVALID_URL|(ERR_)?MODULE_NOT_FOUND)$/.test(String(codeOf(error)))) return undefined
+  const message = `the code of the database thread cannot be loaded (${messageOf(error)}): if the app is bundled, mark plant-store as external`
+  return { kind: 'unusable', message }
+}
+
+/** The threads of every store, which share one listener on the process. */
+const runningThreads = new Map<Worker, Int32Array>()
+
+/** @param openedFile the identity of the file, if an earlier thread had it open */
+function startDatabaseThread (path: string, openedFile: string | undefined): DatabaseThread {
+  const hasEnded = new Int32Array(new SharedArrayBuffer(4))
+  const workerData: ThreadData = { path, openedFile, hasEnded }
+  // Of the process's own arguments, `--input-type` (with `node -e`) would keep the thread from starting. Closing the
+  // files that the thread leaves open would release the locks of other connections.
+  const options = { workerData, execArgv: [], trackUnmanagedFds: false }
+  const worker = new Worker(new URL('./sqlite-worker.js', import.meta.url), options)
+  if (runningThreads.size === 0) process.on('exit', endThreads)
+  runningThreads.set(worker, hasEnded)
+  worker.on('exit', () => {
+    runningThreads.delete(worker)
+    if (runningThreads.size === 0) process.off('exit', endThreads)
+  })
+  return worker
+}
+
+/**
+ * When the process exits, the threads first complete their tasks: `@photostructure/sqlite` aborts the whole process if
+ * its thread is terminated during a call.
+ */
+function endThreads (): void {
+  for (const worker of runningThreads.keys()) worker.postMessage({ kind: 'close' })
+  const end = performance.now() + LONGEST_EXIT_MS
+  for (const hasEnded of runningThreads.values()) Atomics.wait(hasEnded, 0, 0, Math.max(end - performance.now(), 0))
 }

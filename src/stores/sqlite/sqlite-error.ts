@@ -9,11 +9,8 @@ import { messageOf } from '../../error-message.js'
  */
 export type FailureKind = 'refused' | 'busy' | 'unknown' | 'unusable'
 
-/** Why plants are not stored, or may not be; plain data, which threads can send each other. */
-export interface Failure {
-  readonly kind: FailureKind
-  readonly message: string
-}
+/** Why plants are not stored, or may not be. */
+export interface Failure { readonly kind: FailureKind, readonly message: string }
 
 /**
  * What else cannot go on:
@@ -28,6 +25,7 @@ export class SqliteError extends Error {
     super(message)
   }
 
+  /** In a form that threads can send each other. */
   get failure (): Failure {
     return { kind: this.kind, message: this.message }
   }
@@ -37,31 +35,23 @@ export function unusable (message: string): SqliteError {
   return new SqliteError('unusable', message, 'connection')
 }
 
-// Primary result codes, https://sqlite.org/rescode.html
-const ERROR = 1
-const PERM = 3
-const BUSY = 5
-const READONLY = 8
-const CORRUPT = 11
-const FULL = 13
-const CANTOPEN = 14
-const TOOBIG = 18
-export const CONSTRAINT = 19
-const MISMATCH = 20
-const AUTH = 23
-const RANGE = 25
-const NOTADB = 26
+/** Primary result codes, https://sqlite.org/rescode.html */
+export const CODE = { BUSY: 5, CORRUPT: 11, FULL: 13, CONSTRAINT: 19, NOTADB: 26 }
 
-/** Stands for an error that is not of SQLite, such as that of a value that cannot be bound. */
-const NO_CODE = 0
+/**
+ * An insert that fails with one of these changes nothing, and the file is not at fault: ERROR, TOOBIG, CONSTRAINT,
+ * MISMATCH, AUTH, RANGE; 0 is an error of Node's, such as that of a value that cannot be bound.
+ */
+const REFUSALS = [0, 1, 18, 19, 20, 23, 25]
 
-/** An insert that fails with one of these changes nothing, and the file is not at fault. */
-const REFUSALS = new Set([NO_CODE, ERROR, TOOBIG, CONSTRAINT, MISMATCH, AUTH, RANGE])
-
-/** The primary result code of an error. */
 export function resultCode (error: unknown): number {
   if (error instanceof Error && 'errcode' in error) return Number(error.errcode) & 0xff
-  return NO_CODE
+  return 0
+}
+
+/** Whether SQLite was not allowed to open or write a file: PERM, READONLY, CANTOPEN. */
+export function isDenial (error: unknown): boolean {
+  return [3, 8, 14].includes(resultCode(error))
 }
 
 /** @param inCommit whether the commit itself failed: its record may have reached the disk */
@@ -69,15 +59,15 @@ export function transactionError (error: unknown, inCommit = false): SqliteError
   if (error instanceof SqliteError) return error
   const message = messageOf(error)
   switch (resultCode(error)) {
-    case BUSY:
+    case CODE.BUSY:
       return new SqliteError('busy', message)
-    case FULL:
+    case CODE.FULL:
       // Nobody frees disk space within the timeout of a request.
       return new SqliteError('refused', message)
-    case CONSTRAINT:
+    case CODE.CONSTRAINT:
       // A commit fails if a row violates a deferred foreign key.
       return new SqliteError('refused', message, inCommit ? 'plant' : 'transaction')
-    case CORRUPT:
+    case CODE.CORRUPT:
       // A damaged page stays damaged however often the file is opened.
       return inCommit ? new SqliteError('unknown', message) : new SqliteError('busy', message, 'plant')
     default:
@@ -90,16 +80,7 @@ export function transactionError (error: unknown, inCommit = false): SqliteError
  * @throws what is the fault of the file
  */
 export function refusalOf (error: unknown): SqliteError {
-  if (!REFUSALS.has(resultCode(error))) throw error
+  if (!REFUSALS.includes(resultCode(error))) throw error
   const { errcode = 0, errstr = 'not a value' } = error as { errcode?: number, errstr?: string }
-  return new SqliteError('refused', `the table refuses the plant: ${errstr} (SQLite error ${errcode})`)
-}
-
-export function isDamage (error: unknown): boolean {
-  return [CORRUPT, NOTADB].includes(resultCode(error))
-}
-
-/** Whether SQLite was not allowed to open or write a file. */
-export function isDenial (error: unknown): boolean {
-  return [PERM, READONLY, CANTOPEN].includes(resultCode(error))
+  return new SqliteError('refused', `the table refuses the plant: ${errstr} (SQLite error ${errcode})`, 'plant')
 }

@@ -1,8 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { sqliteBinding } from './database.js'
-import type { ThreadData } from './database-thread.js'
 import { PlantsTable, type Row, type RowResult } from './plants-table.js'
 import { transactionError, type Failure } from './sqlite-error.js'
+
+/**
+ * What a thread gets: `openedFile` is the identity of the file, if an earlier thread had it open; `hasEnded`, which it
+ * shares with its store, is 1 once the database is closed.
+ */
+export interface ThreadData { path: string, openedFile: string | undefined, hasEnded: Int32Array }
 
 /** A request to the database thread; all but `close` get one answer, in order. */
 export type SqliteRequest =
@@ -22,12 +27,8 @@ export interface FailedRequest extends Failure { readonly threadExits: boolean }
  */
 export type SqliteAnswer = 'all stored' | readonly RowResult[] | 'writable' | FailedRequest
 
-/** The thread first says that it has loaded its code. */
-export type ThreadMessage = 'loaded' | SqliteAnswer
-
 const { path, openedFile, hasEnded }: ThreadData = workerData
 const { DatabaseSync } = await sqliteBinding()
-const port = parentPort
 let table: PlantsTable | undefined
 
 function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnswer {
@@ -43,18 +44,17 @@ function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnsw
 }
 
 function close (): void {
-  port?.close()
+  parentPort?.close()
   table?.close()
   Atomics.store(hasEnded, 0, 1)
   Atomics.notify(hasEnded, 0)
 }
 
-port?.on('message', (request: SqliteRequest) => {
+parentPort?.on('message', (request: SqliteRequest) => {
   // A port that is closed still delivers the messages that it has received.
   if (hasEnded[0] === 1) return
   if (request.kind === 'close') return close()
   const result = answer(request)
-  port.postMessage(result)
+  parentPort?.postMessage(result)
   if (typeof result === 'object' && 'threadExits' in result && result.threadExits) close()
 })
-port?.postMessage('loaded')

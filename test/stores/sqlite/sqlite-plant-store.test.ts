@@ -1,16 +1,15 @@
-import { once } from 'node:events'
-import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { EventEmitter, once } from 'node:events'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
-import type { Worker } from 'node:worker_threads'
+import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { systemClock } from '../../../src/clock.js'
-import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../../../src/stores/plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/stores/plant-store.js'
 import { SqliteClient } from '../../../src/stores/sqlite/sqlite-client.js'
+import type { SqliteRequest } from '../../../src/stores/sqlite/sqlite-worker.js'
 import { withCompiler } from '../../support/process/failing-calls.js'
 import { runPowered } from '../../support/process/power-cut.js'
-import { compiledPackage } from '../../support/process/program.js'
 import { sqlitePlace, storeContract } from '../../support/stores/places.js'
 import { execute, lockSqlite, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
 
@@ -34,31 +33,13 @@ function acknowledgedTooEarly (trace: readonly string[]): string[] {
 }
 
 t.test('each 200 is sent after the log that contains the plant was synced', withCompiler, async t => {
-  const { clients, trace } = await runPowered(t, {}, 700)
+  const { clients, trace } = await runPowered(t, {}, 300)
   const answers = trace.filter(line => line.startsWith('answer'))
   t.ok(answers.length > 20, `${answers.length} answers`)
   t.strictSame(Object.keys(clients.counts), ['200'])
   t.strictSame(acknowledgedTooEarly(trace), [])
   const unsynced = trace.filter(line => line !== 'sync plants.db-wal')
   t.ok(acknowledgedTooEarly(unsynced).length > 20, 'the same trace without syncs fails the check')
-})
-
-t.test('what the table refuses is refused at once, and the plants beside it are stored, even if a trigger ends the transaction', async t => {
-  const path = join(t.testdir(), 'plants.db')
-  execute(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT);
-    CREATE TRIGGER refusing BEFORE INSERT ON plants WHEN NEW.tag = 'secret' BEGIN SELECT RAISE(ROLLBACK, 'no'); END`)
-  const store = storeAt(t, path)
-  await store.open()
-  const plants = Array.from({ length: 300 }, (_, i): NewPlant =>
-    i % 100 < 3 ? { id: BigInt(i), name: 'refused', tag: 'secret' } : { id: BigInt(i), name: 'stored' })
-  const began = performance.now()
-  const outcomes = await Promise.all(plants.map(plant => store.create(plant, soon()).catch((error: unknown) => error)))
-  t.ok(performance.now() - began < 5_000, 'at once')
-  await t.resolves(store.ready())
-  const stored = plantsInFile(path)
-  const refusal = { name: PlantNotStored.name, permanent: true, message: /1811/ }
-  t.match(outcomes, plants.map(({ name }) => name === 'stored' ? 'stored' : refusal))
-  t.strictSame(plants.filter(({ id }) => stored.has(id)), plants.filter(({ name }) => name === 'stored'))
 })
 
 t.test('while no plant can be stored, since the table is gone or a trigger needs another one, the store is not ready', async t => {
@@ -184,12 +165,37 @@ t.test('a store that failed to open can be opened later; a closed one cannot', a
 
 t.test('a thread whose code cannot be loaded, as in a bundle, makes the store unusable at once', async t => {
   const message = /^SQLite: the code of the database thread cannot be loaded \(.*\): if the app is bundled, mark plant-store as external$/
-  const modules = t.fixture('symlink', resolve('node_modules'))
-  const bundle = t.testdir({ node_modules: modules, 'package.json': '{"type":"module"}' })
-  const filter = (path: string) => !path.endsWith('sqlite-worker.js')
-  cpSync(join(compiledPackage, 'src'), join(bundle, 'src'), { recursive: true, filter })
-  const { sqlitePlantStore } = await import(pathToFileURL(join(bundle, 'src/index.js')).href)
-  await t.rejects(sqlitePlantStore({ path: join(bundle, 'plants.db') }).open(), { name: StoreUnusable.name, message })
-  const inCommonJs = new SqliteClient('plants.db', systemClock, () => { throw new TypeError('Invalid URL') })
-  await t.rejects(inCommonJs.open(), { name: StoreUnusable.name, message })
+  for (const address of [import.meta.url, undefined]) {
+    const client = new SqliteClient('plants.db', systemClock, () => new Worker(new URL('./missing.js', address)))
+    await t.rejects(client.open(), { name: StoreUnusable.name, message })
+  }
+})
+
+/** A thread that does with each request what the test says. */
+class FakeThread extends EventEmitter {
+  constructor (private readonly serve: (request: SqliteRequest, thread: FakeThread) => void) { super() }
+
+  postMessage (request: SqliteRequest): void {
+    setImmediate(() => this.serve(request, this))
+  }
+}
+
+t.test('with the shortest timeout, a create waits for a lock that another program holds for a moment', async t => {
+  const lockWaits: number[] = []
+  const thread = new FakeThread((request, thread) => {
+    if (request.kind === 'write') lockWaits.push(request.lockWaitMs)
+    thread.emit('message', 'all stored')
+  })
+  const client = new SqliteClient('plants.db', { ...systemClock, now: () => 0 }, () => thread)
+  for (const deadline of [10_000, 500, 300]) await client.write([FICUS], deadline, deadline)
+  t.strictSame(lockWaits, [250, 150, -50])
+})
+
+t.test('a thread that dies in its first write leaves the outcome open', async t => {
+  const thread = new FakeThread((_request, thread) => {
+    thread.emit('error', new Error('out of memory'))
+    thread.emit('exit', 1)
+  })
+  const error = await new SqliteClient('plants.db', systemClock, () => thread).write([FICUS], 10_000, 10_000)
+  t.match(error, { name: PlantOutcomeUnknown.name, message: 'SQLite: the database thread exited: out of memory' })
 })

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { needs, needsProgram } from '../../support/process/needs.js'
-import { bare, compiledPackage, program, testFolder } from '../../support/process/program.js'
-import { DatabaseSync, makeWithLog, openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
+import { bare, compiledPackage, testFolder } from '../../support/process/program.js'
+import { execute, makeWithLog, openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
 
@@ -113,71 +113,61 @@ t.test('under Node\'s permission model, the store says what to allow', async t =
 
 const canSwitchUsers = process.getuid?.() === 0 && spawnSync('setpriv', ['--version']).status === 0
 const asTwoUsers = needs(canSwitchUsers ? undefined : 'two users need root and setpriv (util-linux)')
-const SERVICE = 64_001
+const OWNER = 64_001
 const MEMBER = 64_002
 const GROUP = 64_000
 
-/** Runs a command as a user of the group. */
-function runAs (uid: number, env: NodeJS.ProcessEnv, ...command: string[]) {
-  const user = ['setpriv', `--reuid=${uid}`, `--regid=${GROUP}`, '--clear-groups', ...command]
-  return spawnSync('env', bare({ PATH: process.env.PATH, ...env }, user), { encoding: 'utf8' })
-}
-
-/** A folder of the group with a database of the service's user. */
-function groupFolder (t: Test): { folder: string, path: string } {
+/** A folder of the group with a database, and its log, of a user. */
+function groupFile (t: Test, user: number): string {
   const folder = testFolder(t)
-  chownSync(folder, SERVICE, GROUP)
-  chmodSync(folder, 0o2770)
   const path = join(folder, 'plants.db')
-  const database = new DatabaseSync(path)
-  database.exec("PRAGMA journal_mode = WAL; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); INSERT INTO plants VALUES (1, 'Ficus', NULL)")
-  database.close()
-  chownSync(path, SERVICE, GROUP)
-  chmodSync(path, 0o640)
-  return { folder, path }
+  makeWithLog(path)
+  for (const file of [folder, path, `${path}-wal`, `${path}-shm`]) chownSync(file, user, GROUP)
+  chmodSync(folder, 0o2770)
+  return path
 }
 
-t.test('an export by another user of the group, while no service runs, leaves no file beside the database', asTwoUsers, async t => {
-  const { folder, path } = groupFolder(t)
-  const exported = runAs(MEMBER, { DATA_DIR: folder }, process.execPath, program, 'export')
-  t.match(exported, { status: 0, stdout: '{"id":1,"name":"Ficus"}\n' })
-  t.strictSame(readdirSync(folder), ['plants.db'])
-  t.equal(statSync(path).uid, SERVICE)
+/** Runs JavaScript that reads and makes stores as the member of the group; returns what it prints. */
+function asMember (code: string): unknown {
+  const modules = { sqliteSource: 'commands/sources/sqlite-source.js', sqlitePlantStore: 'index.js' }
+  const imports = Object.entries(modules).map(([name, file]) =>
+    `const { ${name} } = await import(${JSON.stringify(pathToFileURL(join(compiledPackage, 'src', file)))})`)
+  const command = ['setpriv', `--reuid=${MEMBER}`, `--regid=${GROUP}`, '--clear-groups', process.execPath,
+    '--input-type=module', '-e', `${imports.join('\n')}\n${code}`]
+  return JSON.parse(spawnSync('env', bare({ PATH: process.env.PATH }, command), { encoding: 'utf8' }).stdout)
+}
 
-  // While a service runs, it is its log that is read.
-  const store = storeAt(t, path)
+t.test('another user of the group reads a database, and leaves no file beside it; what keeps it from writing is named', asTwoUsers, async t => {
+  const [stopped, running] = [groupFile(t, OWNER), groupFile(t, OWNER)]
+  execute(stopped, 'PRAGMA wal_checkpoint')
+  const store = storeAt(t, running)
   t.equal(await store.create({ id: 2n, name: 'Fern' }, soon()), 'stored')
-  for (const suffix of ['-wal', '-shm']) chmodSync(`${path}${suffix}`, 0o660)
-  t.match(runAs(MEMBER, { DATA_DIR: folder }, process.execPath, program, 'export'), { status: 0, stdout: /Fern/ })
-})
+  for (const suffix of ['-wal', '-shm']) chmodSync(`${running}${suffix}`, 0o660)
 
-t.test('what keeps a user from writing is named: the file, its owner, and what to do', asTwoUsers, async t => {
-  const uids = `belongs to uid ${MEMBER}, cannot be written by this user (uid ${SERVICE})`
-  const paths = ['-shm', '-wal', '', 'folder'].map(culprit => {
-    const { folder, path } = groupFolder(t)
-    makeWithLog(path)
-    for (const suffix of ['', '-wal', '-shm']) chownSync(`${path}${suffix}`, SERVICE, GROUP)
-    if (culprit === 'folder') {
-      for (const suffix of ['-wal', '-shm']) rmSync(`${path}${suffix}`)
-      chmodSync(folder, 0o2550)
-    } else {
-      chownSync(`${path}${culprit}`, MEMBER, GROUP)
-      chmodSync(`${path}${culprit}`, 0o640)
-    }
-    return path
+  const protectedFiles = ['-shm', '-wal', '', '/..'].map(suffix => {
+    const path = groupFile(t, MEMBER)
+    if (suffix === '/..') for (const suffix of ['-wal', '-shm']) rmSync(`${path}${suffix}`)
+    const file = suffix === '/..' ? dirname(path) : `${path}${suffix}`
+    chownSync(file, OWNER, GROUP)
+    chmodSync(file, suffix === '/..' ? 0o2550 : 0o640)
+    return { path, file }
   })
-  const open = () => runAs(SERVICE, {}, process.execPath, '--input-type=module', '-e', `
-    const { sqlitePlantStore } = await import(${JSON.stringify(pathToFileURL(join(compiledPackage, 'src/index.js')))})
-    for (const path of ${JSON.stringify(paths)}) {
+  const results = asMember(`
+    const results = []
+    for (const path of ${JSON.stringify([stopped, running])}) {
+      const { pages } = await sqliteSource(path)
+      for await (const page of pages()) results.push(page.map(({ plant }) => plant.name).join())
+    }
+    for (const { path } of ${JSON.stringify(protectedFiles)}) {
       const store = sqlitePlantStore({ path })
-      console.log(await store.open().catch(error => error.message))
+      results.push(await store.open().catch(error => error.message))
       await store.close()
-    }`).stdout.trim().split('\n')
-  const [shm, wal, file, inFolder] = paths as [string, string, string, string]
-  t.strictSame(open(), [
-    `SQLite: ${shm}-shm, which ${uids}: while no program has the database open, give it the owner of the database: chown --reference=${shm} ${shm}-shm`,
-    `SQLite: ${wal}-wal, which ${uids}: while no program has the database open, give it the owner of the database: chown --reference=${wal} ${wal}-wal`,
-    `SQLite: ${file}, which ${uids}: give this user write permission`,
-    `SQLite: ${dirname(inFolder)}, which belongs to uid ${SERVICE}, cannot be written by this user (uid ${SERVICE}): give this user write permission, or choose another folder`
-  ])
+    }
+    console.log(JSON.stringify(results))`) as string[]
+  t.strictSame(results.splice(0, 2), ['Ficus', 'Ficus,Fern'], 'the log of a service is read too')
+  t.strictSame(readdirSync(dirname(stopped)), ['plants.db'])
+  for (const [index, { file }] of protectedFiles.entries()) {
+    t.match(results[index], `SQLite: ${file} cannot be written by this user, uid ${MEMBER} (EACCES: permission denied`)
+    t.match(results[index], /: make it writable for this user, or choose another folder$/)
+  }
 })
