@@ -43,9 +43,8 @@ async function copyToStore (task: Task, source: PlantSource, location: StoreLoca
 }
 
 /**
- * Creates plants through a store, which batches and retries them and reports each outcome. A copy can be interrupted
- * and run again at any time, since existing plants are not changed.
- * If it is interrupted, or fails, it closes the store, which writes pending plants once, without retries.
+ * Creates plants through a store, which batches and retries them. If it is interrupted, or fails, it closes the store,
+ * which writes pending plants once, without retries. It can be run again, since existing plants are not changed.
  */
 export async function createPlants (
   store: PlantStore, pages: AsyncIterable<readonly Entry[]>, tally: Tally, interruption: AbortSignal

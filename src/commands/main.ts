@@ -42,13 +42,6 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 /** Errors that the operator can fix: one line, not the stack. Their modules are loaded with the commands. */
 const expected = ['CommandLineError', 'ConfigurationError', 'CopyError', 'StoreUnusable']
 
-const load = {
-  backup: async () => (await import('./backup.js')).backup,
-  export: async () => (await import('./export.js')).exportPlants,
-  import: async () => (await import('./import-and-migrate.js')).importPlants,
-  migrate: async () => (await import('./import-and-migrate.js')).migrate
-}
-
 const { CommandLineError, readCommand } = await import('./command-line.js')
 try {
   process.exitCode = await run(readCommand(process.argv.slice(2)))
@@ -59,15 +52,17 @@ try {
 async function run (command: Command): Promise<number> {
   const { name } = command
   if (name === 'serve') await (await import('../service/serve.js')).serve(isOnTerminal)
-  else if (name === 'help') process.stdout.write((await import('./help.js')).help)
-  else if (name === 'version') process.stdout.write(`${(await import('../config/configuration.js')).version}\n`)
-  else {
-    const execute = await load[name]()
-    interruption = new AbortController()
-    const { env, stdout, stderr } = process
-    return execute(command, { env, stdout, stderr, interruption: interruption.signal })
-  }
-  return 0
+  if (name === 'help') process.stdout.write((await import('./help.js')).help)
+  if (name === 'version') process.stdout.write(`${(await import('../config/configuration.js')).version}\n`)
+  if (name === 'serve' || name === 'help' || name === 'version') return 0
+
+  interruption = new AbortController()
+  const { env, stdout, stderr } = process
+  const surroundings = { env, stdout, stderr, interruption: interruption.signal }
+  if (name === 'backup') return (await import('./backup.js')).backup(command, surroundings)
+  if (name === 'export') return (await import('./export.js')).exportPlants(command, surroundings)
+  const { importPlants, migrate } = await import('./import-and-migrate.js')
+  return name === 'import' ? importPlants(command, surroundings) : migrate(command, surroundings)
 }
 
 function fail (error?: unknown): never {

@@ -13,17 +13,16 @@ export interface Task {
   quiet: boolean
 }
 
-/** Copies and counts entries. Once the signal is aborted, it ends as soon as it can, with an error. */
-type Copy = (pages: AsyncIterable<readonly Entry[]>, tally: Tally, interruption: AbortSignal) => Promise<void>
-
 /**
  * Runs a copy. Progress and up to 100 plants that are not copied are reported on standard error, and the counts, except
  * of an export, which may write plants there, on standard output.
+ * @param copy copies and counts entries. Once the signal is aborted, it ends as soon as it can, with an error
  * @returns the exit code: 0 if every plant was copied, otherwise 1
  * @throws if it was interrupted, or could not be finished
  */
 export async function runCopy (
-  task: Task, source: PlantSource, { interruption, stdout, stderr }: Surroundings, copy: Copy
+  task: Task, source: PlantSource, { interruption, stdout, stderr }: Surroundings,
+  copy: (pages: AsyncIterable<readonly Entry[]>, tally: Tally, interruption: AbortSignal) => Promise<void>
 ): Promise<number> {
   const progress = showProgress(task, stderr, () => stateOf(source, tally))
   const tally = new Tally(progress.line)
@@ -69,10 +68,11 @@ export function showProgress (
 }
 
 /** How far a copy has come, for people. */
-function stateOf (source: PlantSource, { done, invalid }: Tally): string {
-  const plants = `${(done - invalid).toLocaleString('en')} plants`
+function stateOf (source: PlantSource, { copied, alreadyThere, inConflict, invalid }: Tally): string {
+  const valid = copied + alreadyThere + inConflict
+  const plants = `${valid.toLocaleString('en')} plants`
   const counts = invalid === 0 ? plants : `${plants}, ${invalid.toLocaleString('en')} invalid`
-  const percent = Math.floor(Math.min(source.part(done), 1) * 100)
+  const percent = Math.floor(Math.min(source.part(valid + invalid), 1) * 100)
   return Number.isNaN(percent) ? counts : `${percent} %, ${counts}`
 }
 
@@ -93,9 +93,5 @@ export class Tally {
 
   get notCopied (): number {
     return this.inConflict + this.invalid
-  }
-
-  get done (): number {
-    return this.copied + this.alreadyThere + this.notCopied
   }
 }

@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import {
   copyFileSync, cpSync, createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync
 } from 'node:fs'
@@ -184,21 +183,6 @@ t.test('an export exits without a message if the reader closes the pipe', async 
   const { child, ended } = new Program(['export', '--quiet'], { DATA_DIR: folder })
   child.stdout?.once('data', () => child.stdout?.destroy())
   t.match(await ended, { code: 1, stderr: /^$/ })
-})
-
-t.test('an export that is interrupted while its reader is slow exits immediately', async t => {
-  const folder = testFolder(t)
-  fill(folder, manyPlants(5_000))
-  const exporting = new Program(['export'], { DATA_DIR: folder })
-  const { child } = exporting
-  // The other plants are not read: the pipe is full after 64 KiB.
-  child.stdout?.once('data', () => child.stdout?.pause())
-  await once(child.stdout as NodeJS.ReadableStream, 'pause')
-  child.kill('SIGTERM')
-  const [code] = await once(child, 'exit')
-  child.stdout?.destroy()
-  t.equal(code, 1)
-  t.match((await exporting.ended).stderr, /^plant-store: interrupted: run it again$/m)
 })
 
 t.test('an interrupted export stops at the next page, and leaves no file', async t => {

@@ -4,8 +4,8 @@ import { faultOf, type DriverError } from '../../stores/mongo/mongo-errors.js'
 import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 const LOWEST_ID = -(2n ** 63n)
-/** Milliseconds from which the driver's timeouts follow: long enough for an election. */
-const READ_TIMEOUT = 40_000
+/** Milliseconds from which the driver's timeouts follow: a server is waited for during a fifth of it. */
+const READ_TIMEOUT = 35_000
 const BATCH_SIZE = 1_000
 
 /**
