@@ -1,20 +1,18 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, onRequestHookHandler } from 'fastify'
+import { ApiError } from '../api-error.js'
 
-/** Starts Swagger UI on `/openapi.json`, and follows the reader's system in light and dark. */
+/**
+ * Follows the reader's system in light and dark, and starts Swagger UI on `/openapi.json`, instead of the script of
+ * @fastify/swagger-ui, which reads a copy of the document.
+ */
 const script = `
-const path = location.pathname.replace(/\\/$/, '')
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)')
-
-function followSystem () {
-  document.documentElement.classList.toggle('dark-mode', systemIsDark.matches)
-}
-
+const followSystem = () => document.documentElement.classList.toggle('dark-mode', systemIsDark.matches)
 followSystem()
 systemIsDark.addEventListener('change', followSystem)
 
-// Instead of the script of @fastify/swagger-ui, which reads a copy of the document.
 window.onload = () => SwaggerUIBundle({
-  url: new URL(path + '/../openapi.json', location).href,
+  url: new URL(location.pathname.replace(/\\/$/, '') + '/../openapi.json', location).href,
   dom_id: '#swagger-ui',
   deepLinking: true,
   presets: [SwaggerUIBundle.presets.apis],
@@ -40,7 +38,11 @@ html.dark-mode .swagger-ui .headers .header-col { color: inherit }
  * under a prefix.
  */
 export async function apiPage (app: FastifyInstance): Promise<void> {
-  app.get('/', (_request, reply) => reply.redirect('./docs'))
+  // For other methods, / is no endpoint, as it is without the page.
+  const onRequest: onRequestHookHandler = ({ method }, _reply, done) => {
+    done(method === 'GET' || method === 'HEAD' ? undefined : new ApiError('pathUnknown'))
+  }
+  app.all('/', { onRequest }, (_request, reply) => reply.redirect('./docs'))
   await app.register(import('@fastify/swagger-ui'), {
     routePrefix: '/docs',
     indexPrefix: '.',

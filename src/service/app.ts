@@ -22,7 +22,7 @@ interface AppOptions {
   tokens: Tokens
   health: Health
   log: FastifyBaseLogger
-  metrics?: Pick<ServiceMetrics, 'observeRequest'> | undefined
+  metrics?: ServiceMetrics | undefined
   /** Further listeners that hand connections to the server; it is closed when they are. */
   listeners?: readonly NetServer[]
 }
@@ -54,7 +54,6 @@ export async function createApp (
     genReqId: newId,
     ...(TRUST_PROXY !== undefined && { trustProxy: isTrusted }),
     return503OnClosing: false,
-    // The lines about requests are those of the access log.
     logController: new LogController({ disableRequestLogging: true }),
     // Instead of Ajv, the only compiler that the type knows: loading it takes 7 % of the time of a start.
     schemaController: { compilersFactory: { buildValidator: () => TypeBoxValidatorCompiler as never } },
@@ -90,15 +89,20 @@ export async function createApp (
   // A file of the API page that does not exist.
   app.setNotFoundHandler(() => { throw new ApiError('pathUnknown') })
   app.addHook('preClose', async () => {
-    health.close()
+    health.closing = true
     await drain(app.server, [app.server, ...listeners])
     report()
   })
 
   await describeApi(app, DOCS === true)
   await app.register(healthRoutes, { health })
-  const { BODY_LIMIT: bodyLimit, STORE_TIMEOUT: storeTimeout } = configuration
-  const { QUEUE_LIMIT: queueLimit, QUEUE_BYTES: queueBytes } = configuration
-  await app.register(plantStore, { store, tokens, bodyLimit, storeTimeout, queueLimit, queueBytes })
+  await app.register(plantStore, {
+    store,
+    tokens,
+    bodyLimit: configuration.BODY_LIMIT,
+    storeTimeout: configuration.STORE_TIMEOUT,
+    queueLimit: configuration.QUEUE_LIMIT,
+    queueBytes: configuration.QUEUE_BYTES
+  })
   return app
 }

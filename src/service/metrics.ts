@@ -22,19 +22,19 @@ export class ServiceMetrics {
     buckets: SECONDS
   })
 
-  constructor (configuration: Pick<Configuration, 'tls'>, health: Pick<Health, 'isReady'>) {
+  constructor (configuration: Pick<Configuration, 'tls'>, health: Pick<Health, 'fault'>) {
     collectDefaultMetrics({ register: this.registry })
     // Gauges that are named like counters, which promtool finds fault with.
     for (const what of ['resources', 'handles', 'requests']) this.registry.removeSingleMetric(`nodejs_active_${what}_total`)
     for (const [method, route, status] of FAULTS) this.#requests.zero({ method, route, status_code: status })
 
-    this.#gauge('plant_store_ready', 'Whether the service can take plants: 1 or 0, as /health/ready', () => Number(health.isReady))
-    const queues: QueueMessage[] = []
-    channels.queue.subscribe(queue => { queues.push(queue) })
-    this.#gauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them',
-      () => queues.reduce((sum, { pending }) => sum + pending, 0))
-    this.#gauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them',
-      () => queues.reduce((sum, { bytes }) => sum + bytes, 0))
+    this.#gauge('plant_store_ready', 'Whether the service can take plants: 1 or 0, as /health/ready',
+      async () => Number(await health.fault() === undefined))
+    // The queue of the service's only registration of the plugin, as it is at any time.
+    let queue: QueueMessage = { pending: 0, bytes: 0 }
+    channels.queue.subscribe(ofPlugin => { queue = ofPlugin })
+    this.#gauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them', () => queue.pending)
+    this.#gauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them', () => queue.bytes)
     if (configuration.tls !== undefined) {
       this.#gauge('plant_store_tls_certificate_expiry_timestamp_seconds',
         'When the certificate that is served expires, in seconds since 1970', () => (configuration.tls?.expiresAt ?? 0) / 1_000)
@@ -63,8 +63,8 @@ export class ServiceMetrics {
     return { name, help, registers: [this.registry] }
   }
 
-  #gauge (name: string, help: string, value: () => number): void {
-    const gauge: Gauge = new Gauge({ ...this.#metric(name, help), collect: () => { gauge.set(value()) } })
+  #gauge (name: string, help: string, value: () => number | Promise<number>): void {
+    const gauge: Gauge = new Gauge({ ...this.#metric(name, help), collect: async () => { gauge.set(await value()) } })
   }
 
   readonly observeRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {

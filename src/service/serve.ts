@@ -6,13 +6,10 @@ import type { Logger } from 'pino'
 import { messageOf } from '../error-message.js'
 import { BearerTokens } from '../bearer-tokens.js'
 import { StoreUnusable } from '../stores/plant-store.js'
-import { ConfigurationError, isSocketPath, readConfiguration, type Configuration } from '../config/configuration.js'
+import { ConfigurationError, isSocketPath, readConfiguration, version } from '../config/configuration.js'
 import { createStore, describeStore } from '../config/configured-store.js'
-import { version } from '../config/configuration.js'
-import type { Health } from './health.js'
-import { listenOn, removeStaleSocket } from './http/listen.js'
+import { listenOn, removeStaleSocket } from './http/server.js'
 import { createLogger } from './logging/logger.js'
-import type { ServiceMetrics } from './metrics.js'
 
 /**
  * Runs the service until a signal ends it; throws a ConfigurationError or StoreUnusable if it cannot start.
@@ -58,7 +55,8 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
     store.open?.().catch(error => { throw new StoreUnusable(messageOf(error)) })
   ])
   const health = new Health(store)
-  const metrics = METRICS_PORT === undefined ? undefined : await startMetrics(configuration, health)
+  // prom-client is loaded only if there are metrics.
+  const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics.js')).ServiceMetrics(configuration, health)
   const listeners: NetServer[] = []
   const app = await createApp({ configuration, store, health, log, metrics, tokens, listeners })
   server = app.server
@@ -79,19 +77,11 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   }
   const address = isSocketPath(HOST) ? `unix:${HOST}` : app.listeningOrigin
   const location = describeStore(configuration)
-  if (process.env.NODE_ENV !== 'production') {
-    process.stdout.write(banner(address, location, ACCESS_TOKENS === undefined ? generatedToken : undefined, DOCS))
-  }
+  const shownToken = ACCESS_TOKENS === undefined ? generatedToken : undefined
+  if (process.env.NODE_ENV !== 'production') process.stdout.write(banner(address, location, shownToken, DOCS))
   log.info({ address, store: location }, `ready at ${address}`)
   const fault = await health.fault()
   if (fault !== undefined && !health.closing) log.warn(`not ready: ${fault}`)
-}
-
-/** prom-client is loaded only if there are metrics. */
-async function startMetrics (configuration: Configuration, health: Health): Promise<ServiceMetrics> {
-  const { ServiceMetrics } = await import('./metrics.js')
-  health.watchStore()
-  return new ServiceMetrics(configuration, health)
 }
 
 /**
@@ -121,12 +111,9 @@ function refuseAddress (error: unknown): never {
 
 /** @param token the token generated for this run; those that the operator configured are never shown */
 function banner (address: string, store: string, token: string | undefined, docs: boolean): string {
-  let url = address
-  let option = ''
-  if (address.startsWith('unix:')) {
-    url = 'http://localhost'
-    option = `--unix-socket '${address.slice('unix:'.length)}' `
-  }
+  const socketPath = address.startsWith('unix:') ? address.slice('unix:'.length) : undefined
+  const url = socketPath === undefined ? address : 'http://localhost'
+  const option = socketPath === undefined ? '' : `--unix-socket '${socketPath}' `
   const tokenLine = token === undefined ? '' : `\n  token       ${token} (made for this run; set ACCESS_TOKENS to choose your own)`
   // With -w, the prompt of the shell begins a line of its own.
   return `

@@ -76,7 +76,7 @@ t.test('the health routes report whether the service is up and whether it is rea
 
   fault = undefined
   t.equal((await app.inject({ url: '/health/ready' })).statusCode, 200, 'it recovers')
-  health.close()
+  health.closing = true
   answersError(t, await app.inject({ url: '/health/ready' }), 50301, /^Not ready: the service is shutting down$/)
   t.equal((await app.inject({ url: '/health/live' })).statusCode, 200)
 })

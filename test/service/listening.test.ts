@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { ConfigurationError, readConfiguration } from '../../src/config/configuration.js'
-import { listenOn, removeStaleSocket } from '../../src/service/http/listen.js'
+import { listenOn, removeStaleSocket } from '../../src/service/http/server.js'
 import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { exchange, RawConnection } from '../support/http/raw-connection.js'
 import { serve } from '../support/http/service.js'
@@ -33,7 +33,7 @@ t.test('a path in HOST is a socket, which the first screen, the access log and t
   t.ok(statSync(HOST).isSocket(), 'it was left behind')
   const service = await startService(t, { HOST, DATA_DIR: killed.folder })
   t.equal(statSync(HOST).mode & 0o777, 0o660, 'it is replaced')
-  const inUse = /^HOST is ".*plant store\.sock", which another process listens on: it must be a path that is not in use$/
+  const inUse = /^HOST is ".*plant store\.sock", which is a file or another process's socket: it must be a path that is not in use$/
   await t.rejects(removeStaleSocket(HOST), { constructor: ConfigurationError, message: inUse })
 
   const clients = new PlantClients(overHttp(service.address, token), 100)
@@ -58,7 +58,7 @@ t.test('a path that cannot be a socket fails startup, and the file is not change
     const message = /^HOST is a path of \d+ bytes: it must be .* 103 bytes at most$/
     t.throws(() => readConfiguration({ HOST: join(folder, long) }), { message })
   }
-  const noSocket = /^HOST is ".*file", which is a file that is not a socket: it must be a path that is not in use$/
+  const noSocket = /^HOST is ".*file", which is a file or another process's socket: it must be a path that is not in use$/
   await t.rejects(removeStaleSocket(file), { constructor: ConfigurationError, message: noSocket })
   t.equal(readFileSync(file, 'utf8'), 'mine')
 

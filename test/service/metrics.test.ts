@@ -72,7 +72,8 @@ t.test('a body that is being received counts as queue bytes', async t => {
 
 t.test('the dashboard shows every metric of the service, also that of a certificate, and plant_store_ready is 1 or 0', async t => {
   const { cert, key } = makeCertificate(testFolder(t), 'localhost')
-  const health = { isReady: true }
+  let fault: string | undefined
+  const health = { fault: async () => fault }
   const { registry } = new ServiceMetrics({ tls: readTlsPair(cert, key) }, health)
   const metrics = await registry.metrics()
   const names = metrics.match(/^(?:http|plant_store)_\w+/gm)?.map(name => name.replace(/_(?:bucket|sum|count)$/, ''))
@@ -82,7 +83,7 @@ t.test('the dashboard shows every metric of the service, also that of a certific
   t.strictSame([...new Set(names)].filter(name => !queries.includes(`${name}{`) && !queries.includes(`${name}_`)), [])
 
   t.equal(valueOf(metrics, 'plant_store_ready'), 1)
-  health.isReady = false
+  fault = 'the disk is full'
   t.equal(valueOf(await registry.metrics(), 'plant_store_ready'), 0)
 })
 

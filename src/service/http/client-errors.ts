@@ -21,14 +21,21 @@ export function clientErrorHandler (
   return function handleClientError ({ code }: ConnectionError, socket: Socket): void {
     const error = new ApiError(errorNames[code] ?? 'requestMalformed')
     const latest = latestReplies.get(socket)
-    if (isBroken(code, socket)) {
+    const isRefusal = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
+    const isReceived = latest?.request.raw.complete === true
+    const isAnswered = isReceived && latest.raw.writableFinished
+    if (!socket.writable || !isRefusal) {
       socket.destroy()
-    } else if (latest === undefined || isAnswered(latest)) {
+    } else if (latest === undefined || isAnswered) {
       respond(error, socket)
-    } else if (isReceived(latest)) {
-      closeAfter(latest, socket)
-    } else if (canAnswer(latest, socket)) {
-      answerInstead(error, latest, socket)
+    } else if (isReceived) {
+      // After the response to a request that was received before the fault.
+      socket.pause()
+      latest.raw.once('close', () => { socket.destroySoon() })
+    } else if (!latest.raw.headersSent && latest.raw.socket === socket) {
+      // The request whose body is at fault. Node aborts no request that has its response, so its body is released here.
+      socket.once('close', () => { latest.request.raw.destroy() })
+      sendError(error, latest.request, latest.header('connection', 'close'))
     } else {
       // The body of a request whose response has begun, or has to wait for that of an earlier request.
       socket.destroy()
@@ -51,36 +58,4 @@ export function clientErrorHandler (
     socket.write(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines.join('')}\r\n${body}`)
     socket.destroySoon()
   }
-}
-
-/** The connection cannot be written, or its fault is neither the parser's nor a timeout. */
-function isBroken (code: string, socket: Socket): boolean {
-  const isRefusal = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
-  return !socket.writable || !isRefusal
-}
-
-function isReceived ({ request }: FastifyReply): boolean {
-  return request.raw.complete
-}
-
-function isAnswered (reply: FastifyReply): boolean {
-  return isReceived(reply) && reply.raw.writableFinished
-}
-
-/** No response has begun, and it is the turn of this one on the connection. */
-function canAnswer ({ raw }: FastifyReply, socket: Socket): boolean {
-  return !raw.headersSent && raw.socket === socket
-}
-
-/** Closes the connection after the response to a request that was received before the fault. */
-function closeAfter (reply: FastifyReply, socket: Socket): void {
-  socket.pause()
-  reply.raw.once('close', () => { socket.destroySoon() })
-}
-
-/** Responds to the request whose body is at fault. */
-function answerInstead (error: ApiError, reply: FastifyReply, socket: Socket): void {
-  // Releases what was received of the body: Node aborts no request that has its response.
-  socket.once('close', () => { reply.request.raw.destroy() })
-  sendError(error, reply.request, reply.header('connection', 'close'))
 }

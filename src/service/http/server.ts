@@ -1,7 +1,11 @@
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { chmod, stat, unlink } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import https from 'node:https'
-import { Server as NetServer } from 'node:net'
-import type { Configuration } from '../../config/configuration.js'
+import { connect, createServer, Server as NetServer, type AddressInfo } from 'node:net'
+import { codeOf } from '../../error-message.js'
+import { ConfigurationError, isSocketPath, type Configuration } from '../../config/configuration.js'
 import { writeInOnePiece } from './node-workarounds.js'
 
 /** Fastify's options for its server, which is an HTTPS server if there is a certificate. */
@@ -21,6 +25,52 @@ export function configureServer (server: Server): void {
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1); Node would send a 417 without a body.
   server.on('checkExpectation', (request, response) => { server.emit('request', request, response) })
   server.on(server instanceof https.Server ? 'secureConnection' : 'connection', writeInOnePiece)
+}
+
+/**
+ * Listens on a Unix socket, or on every address of a host, as Fastify does for `localhost`.
+ * @param port 0 for a free port, the same one on every address
+ * @returns the server, and for each further address a listener that hands its connections to the server
+ */
+export async function listenOn (server: Server, host: string, port: number): Promise<NetServer[]> {
+  if (isSocketPath(host)) {
+    await once(server.listen(host), 'listening')
+    // Allows the owner and the group to connect, for example a proxy.
+    await chmod(host, 0o660)
+    return [server]
+  }
+  // Half-open connections are for HTTP, not for TLS, as Node's own servers have it.
+  const options = { allowHalfOpen: !(server instanceof https.Server), noDelay: true }
+  const listeners: NetServer[] = []
+  let unavailable: unknown
+  for (const address of new Set((await lookup(host, { all: true })).map(({ address }) => address))) {
+    const listener = listeners.length === 0 ? server : createServer(options, socket => { server.emit('connection', socket) })
+    try {
+      await once(listener.listen(port, address), 'listening')
+      listeners.push(listener)
+      port = (listener.address() as AddressInfo).port
+    } catch (error) {
+      // A name may have an address of a family that the machine lacks, such as ::1.
+      if (codeOf(error) !== 'EADDRNOTAVAIL' && codeOf(error) !== 'EAFNOSUPPORT') throw error
+      unavailable = error
+    }
+  }
+  if (listeners.length === 0) throw unavailable
+  return listeners
+}
+
+/** Removes the socket that a killed process left behind; throws a ConfigurationError if no socket can be made there. */
+export async function removeStaleSocket (path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found === undefined) return
+  const socket = connect(path)
+  const outcome = await once(socket, 'connect').catch(codeOf)
+  socket.destroy()
+  // No other error proves that no process listens: a permission may be missing.
+  if (!found.isSocket() || outcome !== 'ECONNREFUSED') {
+    throw new ConfigurationError(`HOST is ${JSON.stringify(path)}, which is a file or another process's socket: it must be a path that is not in use`)
+  }
+  await unlink(path)
 }
 
 /**

@@ -6,9 +6,6 @@ export interface LogOutput {
   flushSync (): void
 }
 
-/** For this long a slow reader can catch up before the process exits. */
-const LAST_CHANCE_MS = 1_000
-
 /**
  * Opens the output of the log. While it cannot be written (a full disk, a pipe without a reader), lines are buffered up
  * to a limit. What is buffered is written when the process exits.
@@ -31,9 +28,8 @@ export function logOutput (fd: number, minLength: number, onLost: (lost: number)
   })
 
   function warn (reason: string): void {
-    if (isWarned) return
+    if (!isWarned) process.stderr.write(`plant-store: the log cannot be written (${reason}), continuing without logs\n`)
     isWarned = true
-    process.stderr.write(`plant-store: the log cannot be written (${reason}), continuing without logs\n`)
   }
 
   output.on('error', ({ code, message }: NodeJS.ErrnoException) => {
@@ -55,9 +51,10 @@ export function logOutput (fd: number, minLength: number, onLost: (lost: number)
   })
 
   function flushSync (): void {
-    waitsUntil = performance.now() + LAST_CHANCE_MS
+    // Before the process exits, a slow reader has a second to catch up.
+    waitsUntil = performance.now() + 1_000
     output.flush()
-    // After any fault except a slow reader, sonic-boom would retry forever.
+    // After any other fault, sonic-boom would retry forever.
     if (isFaulty) return
     try {
       output.flushSync()
