@@ -1,64 +1,36 @@
-import { once } from 'node:events'
 import { performance } from 'node:perf_hooks'
-import autocannon from 'autocannon'
-import type { LoadJob, LoadResult, MeasurementWindow } from './measurement-window.js'
-import type { Shot } from './requests.js'
+import { openConnections, type Connection } from './connection.js'
+import { MeasurementWindow, type LoadJob, type LoadResult } from './measurement-window.js'
+import { createRequests } from './requests.js'
 
-declare module 'autocannon' {
-  /** Members that are missing from autocannon's types. */
-  interface Client {
-    getRequestBuffer: () => string
-    requestIterator: { recordBody: (request: unknown, status: number, body: string) => void }
-    responseMax?: number
-  }
-  interface Options { sampleInt?: number }
-}
-
-/**
- * A closed loop, by autocannon: each connection sends its next request after the response to the last one. Requests are
- * complete strings: autocannon's `setupRequest` doubles its cost, which matters if it shares two cores with the server.
- */
-export async function closedLoop (
-  job: LoadJob, window: MeasurementWindow, next: () => Shot
-): Promise<LoadResult> {
-  const clients: autocannon.Client[] = []
+/** Each connection sends its next request after the response to the last one. */
+export async function closedLoop (job: LoadJob): Promise<LoadResult> {
+  const window = new MeasurementWindow()
+  const next = createRequests(job.url, job.token)
+  const connections = await openConnections(job.url, job.connections, window.fail)
   let pending = 0
-  const run = autocannon({
-    url: job.url,
-    connections: job.connections,
-    duration: job.leadIn + job.duration + 60,
-    sampleInt: 50, // milliseconds between checks for a stop
-    timeout: 30,
-    setupClient (client) {
-      let sent: Shot | undefined
-      let sentAt = 0
-      clients.push(client)
-      client.getRequestBuffer = () => {
-        // autocannon reconnects, and sends the next request as if this one had not been sent.
-        if (sent !== undefined) window.fail(new Error('the server closed a connection'))
-        sentAt = performance.now()
-        sent = next()
-        pending++
-        return sent.text
-      }
-      client.requestIterator.recordBody = (_request, status, body) => {
-        pending--
-        if (sent !== undefined) window.answer(sent, status, body, sentAt)
-        sent = undefined
-      }
-    }
-  }, () => {})
-  const stopped = once(run, 'done')
-  run.on('reqError', window.fail)
+  let isOver = false
+
+  function send (connection: Connection): void {
+    const shot = next()
+    const since = performance.now()
+    pending++
+    connection.send(shot.text, (status, body) => {
+      pending--
+      window.answer(shot, status, body, since)
+      if (!isOver) send(connection)
+    })
+  }
+
+  async function drain (): Promise<void> {
+    isOver = true
+    await window.until(() => pending === 0)
+  }
 
   try {
-    return await window.pass(job, async () => {
-      // A client with a limit ends after its next response.
-      for (const client of clients) client.responseMax = 1
-      await window.until(() => pending === 0)
-    })
+    for (const connection of connections) send(connection)
+    return await window.pass(job, drain)
   } finally {
-    run.stop()
-    await stopped
+    for (const connection of connections) connection.close()
   }
 }

@@ -2,8 +2,19 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 
-/** A keep-alive connection for one request at a time, with only the parts of HTTP/1.1 that a load generator needs. */
-export async function openConnection (url: string, onFault: (error: Error) => void) {
+type OnAnswer = (status: number, body: string) => void
+
+/** For one request at a time. */
+export interface Connection { send: (request: string, onAnswer: OnAnswer) => void, close: () => void }
+
+/** Opens connections that are kept alive, with only the parts of HTTP/1.1 that a load generator needs. */
+export async function openConnections (
+  url: string, count: number, onFault: (error: Error) => void
+): Promise<Connection[]> {
+  return await Promise.all(Array.from({ length: count }, async () => await openConnection(url, onFault)))
+}
+
+async function openConnection (url: string, onFault: (error: Error) => void): Promise<Connection> {
   const { protocol, hostname, port } = new URL(url)
   const isSecure = protocol === 'https:'
   const target = { host: hostname.replace(/[[\]]/g, ''), port: Number(port || (isSecure ? 443 : 80)) }
@@ -12,7 +23,7 @@ export async function openConnection (url: string, onFault: (error: Error) => vo
   socket.setNoDelay(true)
 
   let received: Buffer = Buffer.alloc(0)
-  let answered: (status: number, body: string) => void = () => {}
+  let answered: OnAnswer = () => {}
   socket.on('error', onFault)
   socket.on('end', () => onFault(new Error('the server closed a connection')))
   socket.on('data', (chunk: Buffer) => {
@@ -28,9 +39,9 @@ export async function openConnection (url: string, onFault: (error: Error) => vo
     answered(Number(head.slice(9, 12)), body)
   })
   return {
-    send (text: string, onAnswer: typeof answered) {
+    send (request, onAnswer) {
       answered = onAnswer
-      socket.write(text)
+      socket.write(request)
     },
     close: () => socket.destroy()
   }

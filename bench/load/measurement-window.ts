@@ -1,8 +1,7 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createHistogram, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { processorTime } from './processor-time.js'
 import { checkAnswer, type Shot } from './requests.js'
-import type { Round } from './round.js'
 
 export interface LoadJob {
   url: string
@@ -10,9 +9,25 @@ export interface LoadJob {
   connections: number
   leadIn: number // seconds at the start that are not measured
   duration: number // seconds
-  rate?: number | undefined // requests that an open loop starts per second; undefined for a closed loop
   patience?: number // ms to wait for the last responses
   pid?: number | undefined // of the server, to measure its processor time; undefined if it runs elsewhere
+}
+
+/** The figures of one round; those that do not apply are undefined. */
+export interface Round {
+  perSecond?: number | undefined // answers
+  p50?: number | undefined // µs of latency
+  p99?: number | undefined
+  max?: number | undefined
+  busiestThread?: number | undefined // µs of the server's processor time for one answer
+  allThreads?: number | undefined
+  generator?: number | undefined // µs of the generator's processor time for one answer
+  generatorBusy?: number | undefined // share of time in which a closed loop's generator was busy
+  lateness?: number | undefined // µs, p99, by which an open loop's generator started requests late
+  keptUp?: boolean | undefined // whether the server kept up with an open loop's rate
+  plantsPerCommit?: number | undefined
+  price?: number | undefined // µs of a request in the case `price`, its client included
+  firstDividedByIt?: number | undefined // price of the first server in the process ÷ price of this one
 }
 
 /** The figures of the window, and how many plants were acknowledged in the whole run: the store must hold as many. */
@@ -67,26 +82,40 @@ export class MeasurementWindow {
     await this.#sleep(leadIn * 1000)
     const before = performance.eventLoopUtilization()
     const ownBefore = process.cpuUsage()
-    const used = pid === undefined ? undefined : processorTime(pid)
+    const threadsBefore = threadTimes(pid)
     await this.#sleep(this.#closesAt - performance.now())
     const { utilization: generatorBusy } = performance.eventLoopUtilization(before)
     const { user, system } = process.cpuUsage(ownBefore)
-    const server = used?.()
+    const threads = [...threadTimes(pid)].map(([thread, time]) => time - (threadsBefore.get(thread) ?? 0))
     const late = new Error(`a request had no response for ${patience / 1000} s`)
     const giveUp = setTimeout(() => this.fail(late), patience)
     await drain().finally(() => clearTimeout(giveUp))
     const answers = this.#answers
     const latencies = this.#latencies
-    const perAnswer = (micros?: number): number | undefined => micros && answers > 0 ? micros / answers : undefined
-    const [p50 = 0, p99 = 0, p999 = 0] = [50, 99, 99.9].map(share => latencies.percentile(share))
+    const perAnswer = (micros: number): number | undefined => micros > 0 && answers > 0 ? micros / answers : undefined
     return {
       acknowledged: this.#acknowledged,
       perSecond: answers / duration,
-      latency: latencies.count > 0 ? { p50, p99, p999, max: latencies.max } : undefined,
-      busiestThread: perAnswer(server?.busiestThread),
-      allThreads: perAnswer(server?.allThreads),
+      p50: latencies.percentile(50) || undefined,
+      p99: latencies.percentile(99) || undefined,
+      max: latencies.max || undefined,
+      busiestThread: perAnswer(Math.max(...threads)),
+      allThreads: perAnswer(threads.reduce((sum, one) => sum + one, 0)),
       generator: perAnswer(user + system),
       generatorBusy
     }
   }
+}
+
+/** The µs of processor time that each thread of a process has used; none without Linux's /proc. */
+function threadTimes (pid: number | undefined): Map<string, number> {
+  if (pid === undefined || !existsSync('/proc/self/schedstat')) return new Map()
+  return new Map(readdirSync(`/proc/${pid}/task`).map(thread => {
+    try {
+      const text = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1')
+      return [thread, Number(text.split(' ')[0]) / 1000]
+    } catch {
+      return [thread, 0] // it has just ended
+    }
+  }))
 }

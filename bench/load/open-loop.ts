@@ -1,17 +1,16 @@
 import { createHistogram, performance } from 'node:perf_hooks'
-import { openConnection } from './connection.js'
-import type { LoadJob, LoadResult, MeasurementWindow } from './measurement-window.js'
-import type { Shot } from './requests.js'
+import { openConnections } from './connection.js'
+import { MeasurementWindow, type LoadJob, type LoadResult } from './measurement-window.js'
+import { createRequests } from './requests.js'
 
 /**
- * Starts requests at a fixed rate, however slow the server is, and measures each from the time at which it should have
+ * Starts requests at a fixed rate a second, however slow the server is, and measures each from the time at which it should have
  * started: a stall of half a second shows in all requests that it delayed, not in one per connection.
  */
-export async function openLoop (
-  job: LoadJob, rate: number, window: MeasurementWindow, next: () => Shot
-): Promise<LoadResult> {
-  const open = async () => await openConnection(job.url, window.fail)
-  const connections = await Promise.all(Array.from({ length: job.connections }, open))
+export async function openLoop (job: LoadJob, rate: number): Promise<LoadResult> {
+  const window = new MeasurementWindow()
+  const next = createRequests(job.url, job.token)
+  const connections = await openConnections(job.url, job.connections, window.fail)
   const free = [...connections] // they take turns: a server closes one that is idle, Node after 5 s
   const lateStarts = createHistogram()
   const total = Math.floor((job.leadIn + job.duration) * rate)

@@ -1,15 +1,16 @@
-import { connect, createServer, type Socket } from 'node:net'
-import { serve } from '../servers/serving.js'
+// Adds MS milliseconds of round-trip time to a server, at any bandwidth: `node delaying-proxy.js HOST:PORT MS`.
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** Adds MS milliseconds of round-trip time to a server, at any bandwidth: `node delaying-proxy.js HOST PORT MS`. */
-const [host = '', port = '', distance = '0'] = process.argv.slice(2)
+const [address = '', distance = '0'] = process.argv.slice(2)
+const { hostname, port } = new URL(`tcp://${address}`)
 
-serve(createServer({ noDelay: true, allowHalfOpen: true }, client => {
-  const upstream = connect({ host, port: Number(port), noDelay: true, allowHalfOpen: true })
+const proxy = createServer({ noDelay: true, allowHalfOpen: true }, client => {
+  const upstream = connect({ host: hostname, port: Number(port), noDelay: true, allowHalfOpen: true })
   delayed(client, upstream, 0)
   // All of it on the way back, since each timer is late by half a millisecond.
   delayed(upstream, client, Number(distance))
-}))
+})
+proxy.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`))
 
 /** Timers with the same delay fire in the order in which they were set, so the chunks stay in order. */
 function delayed (from: Socket, to: Socket, milliseconds: number): void {

@@ -32,17 +32,16 @@ export async function openMongoDatabase (given: string | undefined, folder: stri
 function withDatabase (url: string, database: string): string {
   const { credentials } = new MongoClient(url).options
   const named = url.replace(/^([^/]*\/\/[^/?]*)\/?[^?]*/, `$1/${database}`)
-  return credentials === undefined || url.includes('authSource=')
-    ? named
-    : withParameter(named, `authSource=${credentials.source}`)
+  if (credentials === undefined || url.includes('authSource=')) return named
+  return withParameter(named, `authSource=${credentials.source}`)
 }
 
 const withParameter = (url: string, parameter: string): string => `${url}${url.includes('?') ? '&' : '?'}${parameter}`
 
 async function startProxy (near: string, distance: number, logFile: string) {
-  const [{ host = '127.0.0.1', port = 27017 } = {}] = new MongoClient(near).options.hosts
+  const [host] = new MongoClient(near).options.hosts
   const proxy = new URL('delaying-proxy.js', import.meta.url)
-  const { address, stop } = await startProcess(proxy, { words: [host, `${port}`, `${distance}`], logFile })
+  const { address, stop } = await startProcess(proxy, { words: [`${host}`, `${distance}`], logFile })
   const url = near.replace(/^(mongodb:\/\/(?:[^@/]*@)?)[^/]*/, `$1${new URL(address).host}`)
   // Otherwise the driver would use the addresses that a replica set announces, and bypass the proxy.
   return { url: withParameter(url, 'directConnection=true'), stop }

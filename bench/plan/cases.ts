@@ -7,17 +7,9 @@ export interface Spec {
   case: CaseName
   server: string
   connections: number
-  rate?: number // create requests per second; undefined for a closed loop
-  distance?: number // ms of added round-trip time to MongoDB
-  runtime?: string // price: Node and variables of the process in which it takes turns, as in `Contender`
-}
-
-interface Case {
-  what: string
-  servers: string[]
-  connections: number[]
-  /** What varies between the specs of a server in addition to connections. */
-  vary?: 'rate' | 'distance'
+  rate?: number | undefined // create requests per second; undefined for a closed loop
+  distance?: number | undefined // ms of added round-trip time to MongoDB
+  node?: string | undefined // price: the program of the Node in whose process it takes turns
 }
 
 /** All but the service at --url. */
@@ -25,24 +17,25 @@ export const everyServer = contenders.map(({ name }) => name).filter(name => nam
 const processes = everyServer.filter(name => name !== 'plugin')
 const onSqlite = everyServer.filter(name => name.endsWith('-sqlite'))
 const onMongo = everyServer.filter(name => name.endsWith('-mongodb'))
+// The plugin first: the others are compared with it.
+const withoutStore = ['plugin', 'fastify-token', 'fastify', 'bare']
 
-/** What the plugin is compared with by default: what Fastify, or Node, costs by itself. */
-export const floors = ['fastify-token', 'fastify', 'bare']
-
-export const cases: Record<CaseName, Case> = {
+export const cases: Record<CaseName, { what: string, servers: string[], connections: number[] }> = {
   create: { what: 'distinct plants', servers: processes, connections: [64] },
   single: { what: 'one request at a time', servers: onSqlite, connections: [1] },
-  latency: { what: 'at equal rates', servers: onSqlite, connections: [64], vary: 'rate' },
+  latency: { what: 'at equal rates', servers: onSqlite, connections: [64] },
   commits: { what: 'how many plants share a commit', servers: ['ours-sqlite'], connections: [1, 4, 16, 64, 256] },
-  distance: { what: 'a distant MongoDB', servers: onMongo, connections: [512], vary: 'distance' },
-  price: { what: 'the plugin beside Fastify itself, in one process', servers: ['plugin', ...floors], connections: [32] }
+  distance: { what: 'a distant MongoDB', servers: onMongo, connections: [512] },
+  price: { what: 'the plugin beside Fastify itself, in one process', servers: withoutStore, connections: [32] }
 }
 
 export const caseNames = Object.keys(cases) as CaseName[]
 
 export const connectionsText = (count: number): string => `${count} connection${count === 1 ? '' : 's'}`
 
-export function specKey ({ case: name, server, connections, runtime: _, ...rest }: Spec): string {
-  const others = Object.entries(rest).map(([field, value]) => `${field}=${value}`)
-  return [name, server, connectionsText(connections), ...others].join(' ')
+export function specKey ({ case: name, server, connections, rate, distance }: Spec): string {
+  const words = [name, server, connectionsText(connections)]
+  if (rate !== undefined) words.push(`rate=${rate}`)
+  if (distance !== undefined) words.push(`distance=${distance}`)
+  return words.join(' ')
 }

@@ -1,17 +1,13 @@
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf } from '../../src/error-message.js'
-import type { Round } from '../load/round.js'
 import type { Spec } from '../plan/cases.js'
 import { variant } from '../plan/contenders.js'
-import { groupedBy, processKey } from '../plan/plan.js'
-import { median } from '../report/figures.js'
+import { groupedBy, median } from '../report/figures.js'
 import type { Measurement } from '../report/results.js'
 import type { RunSettings } from '../run/measured-server.js'
-import type { Progress } from '../run/progress.js'
 import { runToEnd } from '../run/start-process.js'
+import type { Step } from '../run/steps.js'
 import type { Alternation } from './alternation.js'
-import type { SideName } from './side.js'
 
 const program = new URL('alternation.js', import.meta.url)
 const SLICES_PER_SECOND = 10
@@ -20,80 +16,50 @@ const START = 1 // seconds that a process takes until it measures
 const LONGEST_WARM_UP = 1
 const LONGEST_RUN = 1
 
-type PriceSettings = Pick<RunSettings, 'folder' | 'rounds' | 'seconds' | 'warmUp'>
-
-const warmUpOf = ({ warmUp }: PriceSettings): number => Math.min(LONGEST_WARM_UP, warmUp)
-const secondsOf = ({ seconds }: PriceSettings): number => Math.min(LONGEST_RUN, seconds)
-
-/** The seconds that the case takes. */
-export function priceSeconds (specs: readonly Spec[], settings: PriceSettings): number {
-  const processes = groupedBy(specs, processKey).length
-  return 2 * settings.rounds * (processes * START + specs.length * (warmUpOf(settings) + secondsOf(settings)))
-}
-
 /**
  * Compares servers that alternate in one process, with a process for each Node. In each round it is started twice, with
  * the servers in both orders: which one is first decides what V8 learns from it, and who inherits whose garbage.
  */
-export async function comparePrices (
-  specs: readonly Spec[], settings: PriceSettings, progress: Progress
-): Promise<Measurement[]> {
+export function priceSteps (specs: readonly Spec[], settings: RunSettings) {
   const measurements = specs.map((spec): Measurement => ({ spec, label: variant(spec.server).label, rounds: [] }))
-  const groups = groupedBy(measurements, ({ spec }) => processKey(spec))
-  for (let round = 1; round <= settings.rounds; round++) {
-    for (const group of groups) {
-      const what = `price of ${group[0]?.label} and what it is compared with`
-      progress.begin(what, priceSeconds(group.map(({ spec }) => spec), { ...settings, rounds: 1 }))
-      try {
-        const forwards = await alternate(group, settings)
-        const backwards = (await alternate(group.toReversed(), settings)).toReversed()
-        const [first = []] = forwards
-        const [firstBackwards = []] = backwards
-        for (const [index, { rounds }] of group.entries()) {
-          rounds.push(roundOf([
-            { times: forwards[index] ?? [], first },
-            { times: backwards[index] ?? [], first: firstBackwards }
-          ]))
-        }
-      } catch (error) {
-        throw new Error(`${what}, round ${round}: ${messageOf(error)}`)
+  const groups = groupedBy(measurements, ({ spec: { node, connections } }) => `${connections} ${node}`)
+  const warmUp = Math.min(LONGEST_WARM_UP, settings.warmUp)
+  const duration = Math.min(LONGEST_RUN, settings.seconds)
+
+  const steps = groups.flatMap(group => [group, group.toReversed()].map((inOrder): Step => ({
+    what: `price of ${group[0]?.label} and what it is compared with`,
+    seconds: START + group.length * (warmUp + duration),
+    async run () {
+      const all = await alternate(inOrder, warmUp, duration, settings.folder)
+      const first = all[inOrder === group ? 0 : group.length - 1] ?? []
+      for (const [index, { rounds }] of inOrder.entries()) {
+        const times = all[index] ?? []
+        // Slices that ran right after one another.
+        const ratios = times.map((time, turn) => (first[turn] ?? NaN) / time)
+        rounds.push({ price: median(times), firstDividedByIt: median(ratios) })
       }
     }
-  }
-  return measurements
+  })))
+  return { measurements, steps: Array.from({ length: settings.rounds }, () => steps).flat() }
 }
 
-/** The times of a server in one process, and those of the server with which the others are compared. */
-interface Launch { times: number[], first: number[] }
-
-/** Compares slices that ran right after one another. */
-function roundOf (launches: readonly Launch[]): Round {
-  const prices = launches.map(({ times }) => median(times) ?? NaN)
-  const ratios = launches.map(({ times, first }) =>
-    median(times.map((time, turn) => (first[turn] ?? NaN) / time)) ?? NaN)
-  return { price: mean(prices), firstDividedByIt: mean(ratios) }
-}
-
-const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
-
-/** Starts one process. */
-async function alternate (group: readonly Measurement[], settings: PriceSettings): Promise<number[][]> {
-  const [{ spec } = { spec: undefined }] = group
-  if (spec === undefined) return []
-  const { node, environment: { STORE, TOKEN, ...environment } } = variant(spec.server)
+/** Starts one process; returns the times of each server. */
+async function alternate (
+  inOrder: readonly Measurement[], warmUp: number, duration: number, folder: string
+): Promise<number[][]> {
   const alternation: Alternation = {
-    sides: group.map(({ spec }) => sideOf(spec)),
-    connections: spec.connections,
-    warmUps: Math.ceil(warmUpOf(settings) * SLICES_PER_SECOND),
-    turns: Math.ceil(secondsOf(settings) * SLICES_PER_SECOND)
+    servers: inOrder.map(({ spec }) => serverOf(spec)),
+    connections: inOrder[0]?.spec.connections ?? 1,
+    warmUps: Math.ceil(warmUp * SLICES_PER_SECOND),
+    turns: Math.ceil(duration * SLICES_PER_SECOND)
   }
-  const logFile = join(mkdtempSync(join(settings.folder, 'price-')), 'price.log')
-  return JSON.parse(await runToEnd(program, { node, environment, words: [JSON.stringify(alternation)], logFile }))
+  const logFile = join(mkdtempSync(join(folder, 'price-')), 'price.log')
+  const environment = { NODE_ENV: 'production' }
+  const node = inOrder[0]?.spec.node ?? process.execPath
+  return JSON.parse(await runToEnd(program, { node, words: [JSON.stringify(alternation)], environment, logFile }))
 }
 
-function sideOf ({ server }: Spec): SideName {
+function serverOf ({ server }: Spec): string {
   const { isOurs, module } = variant(server)
-  if (isOurs) return { plugin: module.href }
-  const [name] = server.split('@')
-  return name as SideName
+  return isOurs ? module.href : server.replace(/@.*/, '')
 }

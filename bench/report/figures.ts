@@ -1,24 +1,24 @@
-import type { Percentiles, Round } from '../load/round.js'
-import { specKey, type Spec } from '../plan/cases.js'
-import { contender } from '../plan/contenders.js'
+import type { Round } from '../load/measurement-window.js'
+import { specKey } from '../plan/cases.js'
 import type { Measurement, Results } from './results.js'
 
 /** The name of a figure of a round. */
-export type Figure = Exclude<keyof Round, 'latency' | 'keptUp'> | keyof Percentiles
+export type Figure = Exclude<keyof Round, 'keptUp'>
 
-/** What a measurement is compared with: a spec derived from its own. */
-const bases = {
-  bare: spec => ({ ...spec, server: 'bare' }),
-  'group commit': spec => ({ ...spec, server: `group-${contender(spec.server).store}` }),
-  nearest: ({ server, connections, distance }, all) => all.find(one =>
-    distance !== undefined && one.case === 'distance' && one.server === server && one.connections === connections),
-  plain: spec => ({ ...spec, server: spec.server.replace(/@.*/, '') })
-} satisfies Record<string, (spec: Spec, all: readonly Spec[]) => Spec | undefined>
+/** What a measurement is compared with. */
+export type Base = 'bare' | 'nearest' | 'plain'
 
-export type Base = keyof typeof bases
+function baseOf (base: Base, { spec }: Measurement, all: readonly Measurement[]): Measurement | undefined {
+  if (base === 'nearest') {
+    return spec.distance === undefined ? undefined : all.find(other => other.spec.server === spec.server &&
+      other.spec.case === spec.case && other.spec.connections === spec.connections)
+  }
+  const server = base === 'bare' ? 'bare' : spec.server.replace(/@.*/, '')
+  return all.find(other => specKey(other.spec) === specKey({ ...spec, server }))
+}
 
 const valuesOf = (rounds: readonly Round[], figure: Figure): number[] =>
-  rounds.flatMap(round => ({ ...round, ...round.latency })[figure] ?? [])
+  rounds.flatMap(round => round[figure] ?? [])
 
 export function median (values: readonly number[]): number | undefined {
   const sorted = values.toSorted((a, b) => a - b)
@@ -48,8 +48,7 @@ const isAtLeast = (one: Measurement): boolean => (medianOf(one, 'generatorBusy')
  * for throughputs also if one of them is a lower bound.
  */
 export function ratioText (base: Base, one: Measurement, figure: Figure, { measurements }: Results): string {
-  const spec = bases[base](one.spec, measurements.map(({ spec }) => spec))
-  const other = measurements.find(other => spec !== undefined && specKey(other.spec) === specKey(spec))
+  const other = baseOf(base, one, measurements)
   if (other === undefined || other === one || (figure === 'perSecond' && [other, one].some(isAtLeast))) return ''
   const others = valuesOf(other.rounds, figure)
   const ratios = valuesOf(one.rounds, figure).slice(0, others.length)
@@ -57,10 +56,8 @@ export function ratioText (base: Base, one: Measurement, figure: Figure, { measu
   return median(ratios)?.toFixed(2) ?? ''
 }
 
-export const throughputText = (one: Measurement): string => {
-  const perSecond = countText(medianOf(one, 'perSecond'))
-  return isAtLeast(one) ? `≥ ${perSecond}` : perSecond
-}
+export const throughputText = (one: Measurement): string =>
+  `${isAtLeast(one) ? '≥ ' : ''}${countText(medianOf(one, 'perSecond'))}`
 
 export const CANNOT_KEEP_UP = 'cannot keep up'
 
@@ -81,4 +78,10 @@ export function timeText (micros: number | undefined): string {
   if (micros === undefined) return ''
   if (micros < 1000) return `${micros.toFixed(micros < 100 ? 1 : 0)} µs`
   return micros < 1e6 ? `${(micros / 1000).toFixed(micros < 1e4 ? 2 : 1)} ms` : `${(micros / 1e6).toFixed(2)} s`
+}
+
+export function groupedBy<T> (all: readonly T[], keyOf: (one: T) => string): T[][] {
+  const groups = new Map<string, T[]>()
+  for (const one of all) groups.set(keyOf(one), [...groups.get(keyOf(one)) ?? [], one])
+  return [...groups.values()]
 }

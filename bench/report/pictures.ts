@@ -2,7 +2,7 @@ import { init, type SeriesOption } from 'echarts'
 import { connectionsText } from '../plan/cases.js'
 import { contender } from '../plan/contenders.js'
 import {
-  CANNOT_KEEP_UP, countText, keepsUp, medianOf, p99Text, rangeOf, roundsKeptUp, throughputText, type Figure
+  CANNOT_KEEP_UP, countText, groupedBy, keepsUp, medianOf, p99Text, rangeOf, roundsKeptUp, throughputText, type Figure
 } from './figures.js'
 import type { Measurement, Results } from './results.js'
 import { mongoName } from './tables.js'
@@ -11,17 +11,15 @@ import { mongoName } from './tables.js'
 const ink = '#767d86'
 const colours = { ours: '#2f9e63', bare: '#c58a2b', peer: '#8a97a8' }
 
-/** How the bars of a figure are labelled. */
-interface Bars { name: string, figure: Figure, text: (one: Measurement) => string }
-/** One bar for each measurement. */
-interface Panel extends Bars { all: Measurement[] }
+/** The bars of a figure, with their texts: one for each measurement. */
+interface Panel { name: string, figure: Figure, text: (one: Measurement) => string, all: Measurement[] }
+type Bars = Omit<Panel, 'all'>
 
 const tenths = (one: Measurement, ...figures: Figure[]): string =>
   figures.flatMap(figure => medianOf(one, figure)?.toFixed(1) ?? []).join(' + ')
 const throughput: Bars = { name: 'requests/s', figure: 'perSecond', text: throughputText }
-const shared: Bars = {
-  name: 'plants per commit', figure: 'plantsPerCommit', text: one => tenths(one, 'plantsPerCommit')
-}
+const perCommit: Figure = 'plantsPerCommit'
+const shared: Bars = { name: 'plants per commit', figure: perCommit, text: one => tenths(one, perCommit) }
 const cost: Bars = {
   name: 'µs of processor time per response\n(solid: busiest thread; pale: others;\n+ the load generator\'s own)',
   figure: 'allThreads',
@@ -32,25 +30,21 @@ const cost: Bars = {
 export function pictures (results: Results): Record<string, string> {
   const inCase = (name: string): Measurement[] => results.measurements.filter(({ spec }) =>
     spec.case === name && (results.mongodb !== undefined || contender(spec.server).store !== 'mongodb'))
-  const create = inCase('create')
-  const latency = inCase('latency')
-  const commits = inCase('commits')
-  create.sort((a, b) => (medianOf(b, 'perSecond') ?? 0) - (medianOf(a, 'perSecond') ?? 0))
-  const rates = [...new Set(latency.map(({ spec }) => spec.rate))]
+  const speed = (one: Measurement): number => medianOf(one, 'perSecond') ?? 0
+  const create = inCase('create').sort((a, b) => speed(b) - speed(a))
+  const latencies = groupedBy(inCase('latency'), ({ spec }) => `${spec.rate}`)
   const of = (all: Measurement[], ...bars: Bars[]): Panel[] => bars.map(one => ({ ...one, all }))
   const drawn: Array<[name: string, title: string, panels: Panel[]]> = [
     ['throughput', 'Create requests per second, and processor time per response', of(create, throughput, cost)],
-    ['latency', 'p99 latency in milliseconds, at equal rates', rates.map(rate => latencyOf(rate, latency))],
-    ['commits', 'How create requests share commits (plant-store, SQLite)', of(commits, shared, throughput, cost)]
+    ['latency', 'p99 latency in milliseconds, at equal rates', latencies.map(latencyPanel)],
+    ['commits', 'How create requests share commits (plant-store, SQLite)', of(inCase('commits'), shared, throughput, cost)]
   ]
   return Object.fromEntries(drawn.flatMap(([name, title, panels]) =>
     panels.some(({ all }) => all.length > 0) ? [[`${name}.svg`, picture(title, panels, results)]] : []))
 }
 
-function latencyOf (rate: number | undefined, measurements: Measurement[]): Panel {
-  const all = measurements.filter(({ spec }) => spec.rate === rate)
-  return { name: `at ${countText(rate)} requests/s`, figure: 'p99', text: latencyText, all }
-}
+const latencyPanel = (all: Measurement[]): Panel =>
+  ({ name: `at ${countText(all[0]?.spec.rate)} requests/s`, figure: 'p99', text: latencyText, all })
 
 /** The p99, and in how many rounds the server did not keep up, if it did not always. */
 function latencyText (one: Measurement): string {
@@ -115,8 +109,7 @@ function picture (title: string, panels: Panel[], results: Results): string {
 }
 
 const axis = {
-  nameLocation: 'middle',
-  nameGap: 28,
+  nameLocation: 'middle', nameGap: 28,
   nameTextStyle: { color: ink, lineHeight: 15 },
   axisLine: { show: true, lineStyle: { color: ink } },
   splitLine: { lineStyle: { color: ink, opacity: 0.3 } }

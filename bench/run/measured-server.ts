@@ -1,7 +1,8 @@
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Round } from '../load/round.js'
-import { runLoad } from '../load/run-load.js'
+import { closedLoop } from '../load/closed-loop.js'
+import type { Round } from '../load/measurement-window.js'
+import { openLoop } from '../load/open-loop.js'
 import { openMongoDatabase } from '../mongodb/mongo-database.js'
 import type { Spec } from '../plan/cases.js'
 import { variant } from '../plan/contenders.js'
@@ -19,31 +20,30 @@ export type MeasuredServer = Awaited<ReturnType<typeof startMeasuredServer>>
 export async function startMeasuredServer ({ server, distance, case: name }: Spec, settings: RunSettings) {
   const { token, url, warmUp, leadIn, seconds, latencySeconds } = settings
   const contender = variant(server)
-  const { label, store, module, words, node } = contender
+  const { label, store, module, node } = contender
   const folder = mkdtempSync(join(settings.folder, `${store}-`))
   const mongo = store === 'mongodb' ? await openMongoDatabase(settings.mongodb, folder, distance) : undefined
-  const environment = {
-    ...contender.environment,
-    ACCESS_TOKENS: token,
-    ...(mongo === undefined ? { DATA_DIR: folder } : { MONGODB_URL: mongo.url }),
-    ...(name === 'commits' ? { METRICS_PORT: '0' } : {})
-  }
+  const environment: Record<string, string> = { ...contender.environment, ACCESS_TOKENS: token, DATA_DIR: folder }
+  if (mongo !== undefined) environment.MONGODB_URL = mongo.url
+  if (name === 'commits') environment.METRICS_PORT = '0'
   const logFile = join(folder, 'server.log')
-  const started = url === undefined ? await startProcess(module, { node, words, environment, logFile }) : undefined
+  const started = url === undefined ? await startProcess(module, { node, environment, logFile }) : undefined
   const target = started?.address ?? url ?? ''
   const metricsPort = /metrics on port (\d+)/.exec(started?.output ?? '')?.[1]
-  const stop = async (): Promise<void> => {
-    await started?.stop()
-    await mongo?.stop()
-  }
   let owed = 0
 
   async function load (connections: number, rate: number | undefined, duration: number): Promise<Round> {
-    const job = { url: target, token, connections, leadIn, duration, rate, pid: started?.pid }
-    const { acknowledged, ...figures } = await runLoad(job)
+    const job = { url: target, token, connections, leadIn, duration, pid: started?.pid }
+    const { acknowledged, ...figures } = rate === undefined ? await closedLoop(job) : await openLoop(job, rate)
     owed += acknowledged
     return figures
   }
+
+  async function stop (): Promise<void> {
+    await started?.stop()
+    await mongo?.stop()
+  }
+
   try {
     owed += await checkAnswers(contender, target, token)
     // With a closed loop in every case, as V8 optimizes only code that runs often.
@@ -52,7 +52,6 @@ export async function startMeasuredServer ({ server, distance, case: name }: Spe
     await stop()
     throw error
   }
-
   return {
     async round ({ connections, rate }: Spec): Promise<Round> {
       const before = await commits(metricsPort)

@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { messageOf } from '../../src/error-message.js'
 import { specKey, type Spec } from '../plan/cases.js'
 import { variant } from '../plan/contenders.js'
 import type { Measurement } from '../report/results.js'
 import { startMeasuredServer, type MeasuredServer, type RunSettings } from './measured-server.js'
-import type { Progress } from './progress.js'
+import type { Step } from './steps.js'
 
 const START = 1.5 // seconds until a server has started and was checked
 const FLUSH = 0.2 // seconds between two measurements
@@ -13,45 +12,44 @@ const FLUSH = 0.2 // seconds between two measurements
 const serverKey = ({ server, distance, case: name }: Spec): string =>
   JSON.stringify([server, distance, name === 'commits'])
 
-function secondsOf ({ rate }: Spec, { leadIn, seconds, latencySeconds }: RunSettings): number {
-  return leadIn + (rate === undefined ? seconds : latencySeconds) + FLUSH
-}
-
-const startSeconds = ({ leadIn, warmUp }: RunSettings): number => START + leadIn + warmUp
-
-/** The seconds that all rounds take. */
-export function roundsSeconds (specs: readonly Spec[], settings: RunSettings): number {
-  const servers = new Set(specs.map(serverKey)).size
-  const round = specs.reduce((sum, spec) => sum + secondsOf(spec, settings), 0)
-  return servers * startSeconds(settings) + settings.rounds * round
-}
-
-/** Measures in the order A B C A B C …, so that changes in the machine's speed affect all specs equally. */
-export async function runRounds (
-  specs: readonly Spec[], settings: RunSettings, progress: Progress
-): Promise<Measurement[]> {
+/**
+ * Starts each server, and measures in the order A B C A B C …, so that changes in the machine's speed affect all specs
+ * equally. In the end each must have stored what it acknowledged.
+ */
+export function roundSteps (specs: readonly Spec[], settings: RunSettings) {
+  const { leadIn, warmUp, seconds, latencySeconds } = settings
   const measurements = specs.map((spec): Measurement => ({ spec, label: variant(spec.server).label, rounds: [] }))
   const servers = new Map<string, MeasuredServer>()
-  try {
-    for (let round = 1; round <= settings.rounds; round++) {
-      for (const { spec, label, rounds: found } of measurements) {
-        const what = specKey({ ...spec, server: label })
-        const key = serverKey(spec)
-        progress.begin(what, secondsOf(spec, settings) + (servers.has(key) ? 0 : startSeconds(settings)))
-        try {
-          const server = servers.get(key) ?? await startMeasuredServer(spec, settings)
-          servers.set(key, server)
-          // Flushes earlier writes of all servers, which a measured commit would otherwise wait for.
-          spawnSync('sync')
-          found.push(await server.round(spec))
-        } catch (error) {
-          throw new Error(`${what}, round ${round}: ${messageOf(error)}`)
-        }
-      }
+
+  const starts = new Map<string, Step>()
+  for (const { spec, label } of measurements) {
+    const key = serverKey(spec)
+    if (starts.has(key)) continue
+    starts.set(key, {
+      what: `${label} starts`,
+      seconds: START + leadIn + warmUp,
+      run: async () => { servers.set(key, await startMeasuredServer(spec, settings)) }
+    })
+  }
+  const round = measurements.map(({ spec, label, rounds }): Step => ({
+    what: specKey({ ...spec, server: label }),
+    seconds: leadIn + (spec.rate === undefined ? seconds : latencySeconds) + FLUSH,
+    async run () {
+      // Flushes earlier writes of all servers, which a measured commit would otherwise wait for.
+      spawnSync('sync')
+      const figures = await servers.get(serverKey(spec))?.round(spec)
+      if (figures !== undefined) rounds.push(figures)
     }
-    for (const server of servers.values()) await server.check()
-    return measurements
-  } finally {
-    await Promise.all([...servers.values()].map(server => server.stop()))
+  }))
+  const rounds = Array.from({ length: settings.rounds }, () => round)
+  return {
+    measurements,
+    steps: [...starts.values(), ...rounds.flat()],
+    async check (): Promise<void> {
+      for (const server of servers.values()) await server.check()
+    },
+    async stop (): Promise<void> {
+      await Promise.all([...servers.values()].map(server => server.stop()))
+    }
   }
 }

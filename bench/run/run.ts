@@ -1,12 +1,19 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, release, tmpdir, totalmem, type } from 'node:os'
 import { join, relative } from 'node:path'
+import { describeMongo } from '../mongodb/mongo-database.js'
 import type { Spec } from '../plan/cases.js'
 import type { Options } from '../plan/options.js'
-import { page } from '../report/page.js'
+import { priceSteps } from '../price/price.js'
+import { header, page } from '../report/page.js'
 import { pictures } from '../report/pictures.js'
-import { load, resultsFolder } from '../report/results.js'
-import { header, tables, wrapped } from '../report/tables.js'
-import { measure } from './measure.js'
+import { load, resultsFolder, type Results } from '../report/results.js'
+import { tables, wrapped } from '../report/tables.js'
+import { describeSqlite } from '../servers/stores/sqlite.js'
+import { roundSteps } from './rounds.js'
+import { runSteps } from './steps.js'
 
 /** Measures, or reads a saved run; saves it, and prints its tables. */
 export async function run (specs: readonly Spec[], options: Options, words: readonly string[]): Promise<void> {
@@ -19,6 +26,57 @@ export async function run (specs: readonly Spec[], options: Options, words: read
   const files = { 'results.json': JSON.stringify(results, null, 1), 'page.html': page(results, drawn), ...drawn }
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
-  const more = `All figures, and pictures: ${relative('.', join(folder, 'page.html'))}`
-  console.log(wrapped([header(results), tables(results), more].join('\n')).join('\n'))
+  const more = `Pictures: ${relative('.', join(folder, 'page.html'))}`
+  console.log([...wrapped(header(results)), tables(results), ...wrapped(more)].join('\n'))
+}
+
+async function measure (specs: readonly Spec[], options: Options, words: readonly string[]): Promise<Results> {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-bench-'))
+  // start-process.ts added its listener earlier, so the processes that use this folder are killed first.
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
+
+  const { rounds, warmUp, leadIn, seconds, latencySeconds, isPublished } = options
+  const mongodb = options.mongodb === undefined ? undefined : await describeMongo(options.mongodb)
+  const settings = { ...options, folder, token: options.token ?? randomBytes(24).toString('base64url') }
+  const date = new Date().toISOString()
+  const prices = priceSteps(specs.filter(spec => spec.case === 'price'), settings)
+  const others = roundSteps(specs.filter(spec => spec.case !== 'price'), settings)
+  try {
+    await runSteps([...prices.steps, ...others.steps])
+    await others.check()
+  } finally {
+    await others.stop()
+  }
+  return {
+    date,
+    command: withoutSecrets(['npm run bench', ...words.length > 0 ? ['--', ...words] : []].join(' ')),
+    method: { rounds, warmUp, leadIn, seconds, latencySeconds, isPublished },
+    machine: machine(folder),
+    versions: await versions(folder),
+    mongodb,
+    measurements: [...others.measurements, ...prices.measurements].map(one =>
+      ({ ...one, label: one.label.replace('MongoDB', mongodb?.program ?? '$&') }))
+  }
+}
+
+/** Removes the token, and the user and passwords of an address. */
+function withoutSecrets (command: string): string {
+  return command.replace(/((?:--token[ =]|password=))[^\s&]+/gi, '$1…').replace(/\/\/[^@/ ]*@/g, '//')
+}
+
+async function versions (folder: string): Promise<Record<string, string>> {
+  const commit = spawnSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' }).stdout
+  const found: Record<string, string> = { 'plant-store': commit?.trim() || 'unknown', node: process.version.slice(1) }
+  for (const name of ['fastify', '@fastify/bearer-auth', 'express', 'zod', 'mongodb']) {
+    found[name] = JSON.parse(readFileSync(join('node_modules', name, 'package.json'), 'utf8')).version
+  }
+  return { ...found, SQLite: (await describeSqlite(join(folder, 'any.db'))).version }
+}
+
+function machine (folder: string): string {
+  const isTmpfs = statfsSync(folder).type === 0x01021994
+  const size = `${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB`
+  const stores = `stores ${isTmpfs ? 'in memory (tmpfs), not durable' : 'on disk'}`
+  return `${cpus()[0]?.model.trim()}, ${size}, ${type()} ${release()}; ${stores}`
 }

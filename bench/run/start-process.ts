@@ -11,17 +11,11 @@ interface Start {
   logFile: string // reading from a pipe would take processor time from the measurement
 }
 
-interface Started {
-  child: ChildProcess
-  /** Resolves when it has exited. */
-  exited: Promise<unknown>
-}
-
 const running = new Set<ChildProcess>()
 process.on('exit', () => { for (const child of running) child.kill('SIGKILL') })
 
 /** Starts a module in a separate process, which is killed if this one exits. */
-function launch (module: URL, { node = process.execPath, words = [], environment, logFile }: Start): Started {
+function launch (module: URL, { node = process.execPath, words = [], environment, logFile }: Start) {
   const log = openSync(logFile, 'w')
   // Without settings of the service in the caller's environment, and the loaders of a coverage run.
   const { PATH, HOME, TMPDIR, LANG } = process.env
@@ -53,7 +47,7 @@ export async function startProcess (module: URL, start: Start) {
     await exited
     clearTimeout(kill)
   }
-  for (const giveUpAt = Date.now() + 20_000; Date.now() < giveUpAt && child.exitCode === null; await sleep(1)) {
+  for (const giveUpAt = Date.now() + 20_000; Date.now() < giveUpAt && child.exitCode === null; await sleep(5)) {
     const output = readFileSync(start.logFile, 'utf8')
     const address = /(?:https?|mongodb):\/\/[^\s"',]+/.exec(output)?.[0].replace(/[/.]+$/, '')
     if (address !== undefined) return { pid: child.pid, address, output, stop }

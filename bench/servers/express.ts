@@ -1,6 +1,6 @@
 import express, { type Express } from 'express'
 import { z } from 'zod'
-import type { Insert } from './stores/insert.js'
+import type { Insert } from './stores/group-commit.js'
 
 /** Express with its own JSON body parser, zod for validation, and a middleware that compares the token. */
 export function expressApp (insert: Insert, token: string): Express {

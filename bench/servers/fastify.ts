@@ -1,7 +1,7 @@
 import bearerAuth from '@fastify/bearer-auth'
 import { Type, TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyInstance } from 'fastify'
-import type { Insert } from './stores/insert.js'
+import type { Insert } from './stores/group-commit.js'
 
 /**
  * Fastify as in its guides: compiled TypeBox schemas for the body and the responses, @fastify/bearer-auth.

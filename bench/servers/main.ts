@@ -1,30 +1,40 @@
-import { createServer } from 'node:http'
-import { serve } from './serving.js'
-import { openPeerStore } from './stores/peer-store.js'
+// Starts a peer, and prints its address: `SERVER=bare|fastify|express ACCESS_TOKENS=… DATA_DIR=… node main.js`. With
+// `STORE=group commit`, pending requests share a write; with MONGODB_URL, plants are stored there.
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { groupCommit, type Insert } from './stores/group-commit.js'
 
-/** Starts a peer, `bare`, `fastify` or `express`: `ACCESS_TOKENS=… DATA_DIR=… node main.js NAME`. */
-const [, , name] = process.argv
-// What the benchmark sends.
-const { ACCESS_TOKENS: token = '', TOKEN } = process.env
+const { SERVER, ACCESS_TOKENS: token = '', TOKEN, MONGODB_URL, DATA_DIR = '', STORE } = process.env
 
-// Each loads only its own framework.
-switch (name) {
-  case 'bare': {
+const server = await createPeer()
+server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+
+/** Loads only the framework and the store that it uses. */
+async function createPeer (): Promise<Server> {
+  if (SERVER === 'bare') {
     const { bareServer } = await import('./bare.js')
-    serve(bareServer())
-    break
+    return bareServer()
   }
-  case 'fastify': {
-    const { fastifyApp } = await import('./fastify.js')
-    const app = await fastifyApp(await openPeerStore(), TOKEN === 'none' ? undefined : token)
-    console.log(await app.listen({ port: 0, host: '127.0.0.1' }))
-    break
-  }
-  case 'express': {
+  if (SERVER === 'express') {
     const { expressApp } = await import('./express.js')
-    serve(createServer(expressApp(await openPeerStore(), token)))
-    break
+    return createServer(expressApp(await openStore(), token))
   }
-  default:
-    throw new TypeError(`no server ${name}: name bare, fastify or express`)
+  const { fastifyApp } = await import('./fastify.js')
+  const app = await fastifyApp(await openStore(), TOKEN === 'none' ? undefined : token)
+  await app.ready()
+  return app.server
+}
+
+async function openStore (): Promise<Insert> {
+  if (STORE === 'none') return () => true
+  if (MONGODB_URL !== undefined) {
+    const { insertIntoMongo } = await import('./stores/mongo-inserts.js')
+    const { insert, insertMany } = await insertIntoMongo(MONGODB_URL)
+    // The service, too, has up to 16 batches in flight.
+    return STORE === 'group commit' ? groupCommit(insertMany, 16) : insert
+  }
+  const { openSqlite, sqliteThread } = await import('./stores/sqlite.js')
+  const path = join(DATA_DIR, 'plants.db')
+  return STORE === 'group commit' ? groupCommit(sqliteThread(path), 1) : (await openSqlite(path)).insert
 }

@@ -1,99 +1,73 @@
+import { basename } from 'node:path'
 import t from 'tap'
 import { specKey } from '../../bench/plan/cases.js'
 import { variant } from '../../bench/plan/contenders.js'
 import { readOptions } from '../../bench/plan/options.js'
 import { plan } from '../../bench/plan/plan.js'
 
-const planned = (...words: string[]): string[] => plan(readOptions(words)).map(specKey)
+const planned = (words = ''): string[] => plan(readOptions(words.split(' ').filter(Boolean))).map(specKey)
 
 t.test('the default is every server, latency at equal rates, and how create requests share commits', async t => {
   const keys = planned()
   t.ok(keys.includes('create bare 64 connections'))
-  t.ok(keys.includes('create fastify-token 64 connections'))
   t.ok(keys.includes('latency express-sqlite 64 connections rate=4000'))
   t.ok(keys.includes('commits ours-sqlite 16 connections'))
   t.notOk(keys.some(key => key.includes('express-mongodb')), 'without a real MongoDB, Fastify represents all peers')
-  t.ok(planned('--mongodb', 'mongodb://127.0.0.1').includes('create express-mongodb 64 connections'))
+  t.ok(planned('--mongodb mongodb://127.0.0.1').includes('create express-mongodb 64 connections'))
 })
 
-t.test('cases, servers and connections are combined; a case ignores servers that do not apply', async t => {
-  const servers = ['--servers', 'fastify-sqlite,ours-sqlite']
-  t.equal(planned('--case', 'create,single', ...servers, '--connections', '1,512').length, 2 * 2 * 2)
-  t.strictSame(planned('--case', 'single', '--servers', 'bare,ours-sqlite'), ['single ours-sqlite 1 connection'])
-  const url = planned('--url', 'http://127.0.0.1:1', '--token', 'x', '--rate', '9')
-  t.strictSame(url, ['create url 64 connections', 'latency url 64 connections rate=9'])
-  t.equal(new Set(plan(readOptions(['--case', 'all'])).map(spec => spec.case)).size, 6)
-})
-
-t.test('rates and distances each multiply the measurements of their case', async t => {
-  const latency = planned('--case', 'latency', '--servers', 'ours-sqlite,fastify-sqlite', '--rate', '20,10')
-  t.strictSame(latency.map(key => key.replace('latency ', '').replace(' 64 connections', '')), [
-    'ours-sqlite rate=10', 'fastify-sqlite rate=10', 'ours-sqlite rate=20', 'fastify-sqlite rate=20'
+t.test('cases, servers, connections, rates and distances are combined; a case ignores servers that do not apply', async t => {
+  t.strictSame(planned('--case create,single --servers bare,ours-sqlite --connections 1,8'), [
+    'create bare 1 connection', 'create bare 8 connections', 'create ours-sqlite 1 connection',
+    'create ours-sqlite 8 connections', 'single ours-sqlite 1 connection', 'single ours-sqlite 8 connections'
   ])
-  const distance = planned('--case', 'distance', '--distances', '0,20')
-  t.strictSame(distance.map(key => key.replace('distance ', '').replace(' 512 connections', '')), [
-    'ours-mongodb distance=0', 'ours-mongodb distance=20', 'group-mongodb distance=0', 'group-mongodb distance=20',
-    'fastify-mongodb distance=0', 'fastify-mongodb distance=20'
-  ])
+  t.strictSame(planned('--case latency --servers ours-sqlite,fastify-sqlite --rate 20,10 --connections 1'),
+    [20, 10].flatMap(rate => ['ours', 'fastify'].map(name => `latency ${name}-sqlite 1 connection rate=${rate}`)))
+  t.strictSame(planned('--case distance --servers ours-mongodb --distances 0,20 --connections 1'),
+    ['distance ours-mongodb 1 connection distance=0', 'distance ours-mongodb 1 connection distance=20'])
+  t.strictSame(planned('--url http://127.0.0.1:1 --token x --rate 9'),
+    ['create url 64 connections', 'latency url 64 connections rate=9'])
 })
 
 t.test('a server is also measured with another Node, another build, or a variable', async t => {
-  const name = `ours-sqlite@${process.execPath}@ACCESS_LOG=true@build/src/commands/main.js`
-  const keys = [`create ${name} 64 connections`, `single ${name} 1 connection`]
-  t.strictSame(planned('--case', 'create,single', '--servers', name), keys)
+  const folder = t.testdir({ dist: { 'index.js': '', commands: { 'main.js': '' } } })
+  const name = `ours-sqlite@${process.execPath}@ACCESS_LOG=true@${folder}`
+  t.strictSame(planned(`--case create --servers ${name}`), [`create ${name} 64 connections`])
   t.match(variant(name), {
-    label: `plant-store, SQLite, Node ${process.versions.node}, ACCESS_LOG=true, ${process.cwd().split('/').at(-1)}`,
+    label: `plant-store, SQLite, Node ${process.versions.node}, ACCESS_LOG=true, ${basename(folder)}`,
     node: process.execPath,
     environment: { ACCESS_LOG: 'true' },
-    module: /build\/src\/commands\/main\.js$/
+    module: /\/dist\/commands\/main\.js$/
   })
+  t.match(variant(`plugin@${folder}`).module.href, /\/dist\/index\.js$/)
 })
 
 t.test('the plugin is compared with Fastify itself on each Node, or with the plugin of another build', async t => {
-  const price = (...words: string[]): string[] =>
-    plan(readOptions(['--case', 'price', ...words])).map(({ server, runtime }) => `${server} in a process ${runtime}`)
-  const floors = ['plugin', 'fastify-token', 'fastify', 'bare']
-  t.strictSame(price(), floors.map(name => `${name} in a process `))
-
-  const folder = t.testdir({ dist: { 'index.js': '', commands: { 'main.js': '' } } })
-  const other = `plugin@${folder}`
-  t.strictSame(price('--servers', `plugin,${other}`), ['plugin in a process ', `${other} in a process `])
-  t.match(variant(other).module.href, /\/dist\/index\.js$/)
-  t.equal(variant(`${other}/dist/commands/main.js`).module.href, variant(other).module.href)
-  t.match(variant(`ours-sqlite@${folder}`).module.href, /\/dist\/commands\/main\.js$/)
-
-  // The same Node by its path is enough: it runs in a process of its own.
-  const node = `@${process.execPath}`
-  const onBoth = ['', node].flatMap(runtime => floors.map(name => `${name}${runtime} in a process ${runtime}`))
-  t.strictSame(price('--nodes', process.execPath), onBoth)
-  t.strictSame(price('--servers', `plugin,plugin${node}`), onBoth)
+  const price = (words: string): string[] => planned(`--case price --connections 1 ${words}`)
+  t.strictSame(price(''), ['plugin', 'fastify-token', 'fastify', 'bare'].map(name => `price ${name} 1 connection`))
+  const node = process.execPath
+  t.strictSame(price(`--servers plugin --nodes ${node}`), ['price plugin 1 connection', `price plugin@${node} 1 connection`])
+  const other = `plugin@${t.testdir({ dist: { 'index.js': '' } })}`
+  t.strictSame(price(`--servers plugin,${other}`), ['price plugin 1 connection', `price ${other} 1 connection`])
 })
 
 t.test('--published measures all cases for longer, into the folder that is committed', async t => {
   const long = readOptions(['--published'])
   t.match(long, { rounds: 5, seconds: 2, latencySeconds: 6, save: 'bench/published', isPublished: true })
-  t.strictSame(plan(long), plan(readOptions(['--case', 'all', '--distances', '0,5,20'])))
+  t.equal(new Set(plan(long).map(spec => spec.case)).size, 6)
   const shorter = readOptions(['--published', '--rounds', '2', '--seconds', '3', '--save', 'here'])
   t.match(shorter, { rounds: 2, seconds: 3, latencySeconds: 3, save: 'here' })
 })
 
 t.test('a run that measures only a part does not replace a full one', async t => {
-  for (const { words, save } of [
-    { words: '', save: 'latest' },
-    { words: '--case all --rounds 5 --seconds 2 --distances 1 --mongodb mongodb://127.0.0.1', save: 'latest' },
-    { words: '--url http://127.0.0.1:1 --token x', save: 'url' },
-    { words: '--case create', save: 'partial' },
-    { words: '--servers bare,ours-sqlite', save: 'partial' },
-    { words: '--connections 8', save: 'partial' },
-    { words: '--rate 100', save: 'partial' },
-    { words: '--rounds 1', save: 'partial' },
-    { words: '--seconds 0.5', save: 'partial' },
-    { words: '--warm-up 1', save: 'partial' },
-    { words: '--published --case price', save: 'partial' },
-    { words: '--published --rounds 3', save: 'partial' },
-    { words: '--rounds 1 --save here', save: 'here' },
-    { words: '--from partial', save: 'partial' }
-  ]) t.equal(readOptions(words.split(' ').filter(Boolean)).save, save, words)
+  const folder = (words: string): string => readOptions(words.split(' ').filter(Boolean)).save
+  t.equal(folder('--mongodb mongodb://127.0.0.1'), 'latest')
+  t.equal(folder('--url http://127.0.0.1:1 --token x --rounds 1'), 'url')
+  for (const words of [
+    '--case create', '--servers bare', '--connections 8', '--rate 100', '--rounds 1', '--seconds 0.5', '--warm-up 1',
+    '--published --rounds 3'
+  ]) t.equal(folder(words), 'partial', words)
+  t.equal(folder('--rounds 1 --save here'), 'here')
 })
 
 t.test('invalid options are refused with their names', async t => {
@@ -102,19 +76,18 @@ t.test('invalid options are refused with their names', async t => {
   for (const { words, message } of [
     { words: '--case nonsense', message: /--case "nonsense" must be one of create, / },
     { words: '--servers nginx', message: /--servers "nginx" must be/ },
-    { words: '--servers ours-sqlite@/none.js', message: /^\/none\.js is not a build of plant-store/ },
-    { words: '--servers bare@/bin/false', message: /^\/bin\/false is not a program of Node\.js/ },
+    { words: '--servers ours-sqlite@/tmp', message: /^\/tmp is not a build of plant-store/ },
     { words: '--nodes /bin/false', message: /^\/bin\/false is not a program of Node\.js/ },
+    { words: '--case price --servers plugin@A=1', message: /compare variables with another case/ },
     { words: '--connections 0', message: '--connections "0" must be an integer of 1 or more' },
     { words: '--rounds 1.5', message: /--rounds/ },
     { words: '--rate 1,,2', message: '--rate "" must be an integer of 1 or more' },
     { words: '--seconds 1,2', message: /must be a number of 0.1/ },
-    { words: '--distances 0.5', message: /--distances/ },
     { words: '--url http://127.0.0.1:1', message: together },
     { words: '--token x', message: together },
     { words: '--url localhost:3000 --token x', message: begin },
     { words: '--url http://user:secret@127.0.0.1 --token x', message: begin },
     { words: '--published --url http://127.0.0.1:1 --token x', message: /leave out --url/ },
     { words: '--unknown', message: /--unknown/ }
-  ]) t.throws(() => readOptions(words.split(' ')), { name: 'TypeError', message }, words)
+  ]) t.throws(() => planned(words), { name: 'TypeError', message }, words)
 })

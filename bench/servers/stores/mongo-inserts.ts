@@ -1,5 +1,5 @@
 import { MongoBulkWriteError, MongoClient, MongoServerError } from 'mongodb'
-import type { Insert, InsertMany, Plant } from './insert.js'
+import type { Insert, InsertMany, Plant } from './group-commit.js'
 
 const DUPLICATE_KEY = 11000
 

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Plant } from './insert.js'
+import type { Plant } from './group-commit.js'
 import { openSqlite } from './sqlite.js'
 
 /** Stores the plants of each message in one transaction, and replies with whether each of them was new. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { openDatabase, sqliteBinding } from '../../../src/stores/sqlite/database.js'
-import type { InsertMany, Plant } from './insert.js'
+import type { InsertMany, Plant } from './group-commit.js'
 
 /** Keeps databases open: the binding closes one that is garbage-collected, even if its statements are in use. */
 const opened: unknown[] = []
