@@ -4,8 +4,8 @@ import { MeasurementWindow, type LoadJob, type LoadResult } from './measurement-
 import { createRequests } from './requests.js'
 
 /**
- * Starts requests at a fixed rate a second, however slow the server is, and measures each from the time at which it should have
- * started: a stall of half a second shows in all requests that it delayed, not in one per connection.
+ * Starts requests at a fixed rate a second, however slow the server is, and measures each from the time at which it
+ * should have started: a stall of half a second shows in all requests that it delayed, not in one per connection.
  */
 export async function openLoop (job: LoadJob, rate: number): Promise<LoadResult> {
   const window = new MeasurementWindow()

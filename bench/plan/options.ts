@@ -2,12 +2,11 @@ import { parseArgs } from 'node:util'
 import { caseNames, cases as allCases, everyServer, type CaseName } from './cases.js'
 import { variant } from './contenders.js'
 
-const text = { type: 'string' } as const
-const flag = { type: 'boolean' } as const
-const flags = {
-  case: text, servers: text, connections: text, rate: text, distances: text, nodes: text, mongodb: text, url: text,
-  token: text, rounds: text, seconds: text, 'warm-up': text, published: flag, save: text, from: text, help: flag
-}
+const texts = [
+  'case', 'servers', 'connections', 'rate', 'distances', 'nodes', 'mongodb', 'url', 'token', 'rounds', 'seconds',
+  'warm-up', 'save', 'from'
+] as const
+type TextOption = typeof texts[number]
 /** They choose what is measured: results of such a run are not comparable with those of a full one. */
 const choices = ['case', 'servers', 'connections', 'rate', 'distances', 'rounds', 'seconds', 'warm-up'] as const
 
@@ -53,26 +52,31 @@ export type Options = ReturnType<typeof readOptions>
 
 /** @throws {TypeError} if an option is unknown, or its value cannot be used */
 export function readOptions (words: readonly string[]) {
-  const { values } = parseArgs({ args: [...words], options: flags })
-  const { published: isPublished = false, help = false, ...given } = values
-  const { url, token, mongodb, from } = given
+  const types = [
+    ...texts.map(name => [name, { type: 'string' }] as const),
+    ...['published', 'help'].map(name => [name, { type: 'boolean' }] as const)
+  ]
+  const { values } = parseArgs({ args: [...words], options: Object.fromEntries(types) })
+  const text = (name: TextOption): string | undefined => values[name]?.toString()
+  const isPublished = values.published === true
+  const [url, token] = [text('url'), text('token')]
   if ((url === undefined) !== (token === undefined)) throw new TypeError('--url and --token must be given together')
   if (url !== undefined && !(URL.canParse(url) && /^https?:\/\/[^@]*$/.test(url))) {
     throw new TypeError('--url must begin with http:// or https://, without a user')
   }
   if (url !== undefined && isPublished) throw new TypeError('--published measures plant-store itself: leave out --url')
 
-  const list = (name: keyof typeof given): string[] | undefined => given[name]?.split(',').map(one => one.trim())
-  const numbers = (name: keyof typeof given, least = 1): number[] | undefined =>
+  const list = (name: TextOption): string[] | undefined => text(name)?.split(',').map(one => one.trim())
+  const numbers = (name: TextOption, least = 1): number[] | undefined =>
     list(name)?.map(one => number(name, one, least))
-  const single = (name: keyof typeof given, defaultValue: number, least = 1): number =>
-    number(name, given[name] ?? `${defaultValue}`, least)
+  const single = (name: TextOption, defaultValue: number, least = 1): number =>
+    number(name, text(name) ?? `${defaultValue}`, least)
 
   const defaults = isPublished ? long : quick
   const chosen = list('case') ?? defaults.cases
   const seconds = single('seconds', defaults.seconds, 0.1)
   let save = defaults.save
-  if (choices.some(name => given[name] !== undefined)) save = 'partial'
+  if (choices.some(name => text(name) !== undefined)) save = 'partial'
   if (url !== undefined) save = 'url'
   return {
     cases: chosen.includes('all') ? caseNames : chosen.map(name => oneOf('case', name, caseNames)),
@@ -84,7 +88,7 @@ export function readOptions (words: readonly string[]) {
     rates: numbers('rate') ?? [1000, 4000, 16_000],
     distances: numbers('distances', 0) ?? [0, 5, 20],
     nodes: list('nodes')?.map(node => variant(`plugin@${node}`).node) ?? [],
-    mongodb,
+    mongodb: text('mongodb'),
     url,
     token,
     rounds: single('rounds', defaults.rounds),
@@ -95,9 +99,9 @@ export function readOptions (words: readonly string[]) {
     warmUp: single('warm-up', 3, 0.1),
     isPublished,
     /** The name or path of the folder of its results. A run that is only a part of another does not replace it. */
-    save: given.save ?? from ?? save,
-    from,
-    help
+    save: text('save') ?? text('from') ?? save,
+    from: text('from'),
+    help: values.help === true
   }
 }
 

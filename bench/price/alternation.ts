@@ -41,6 +41,7 @@ async function startServer (name: string): Promise<() => Promise<number>> {
   let isRunning = false
   let pending = 0
   let answers = 0
+  const isIdle = (): boolean => pending === 0
 
   function send (connection: Connection): void {
     const shot = next()
@@ -60,7 +61,7 @@ async function startServer (name: string): Promise<() => Promise<number>> {
     for (const connection of opened) send(connection)
     while (microsecondsSince(begin) < SLICE) await sleep(2)
     isRunning = false
-    while (pending > 0) await new Promise(resolve => setImmediate(resolve))
+    while (!isIdle()) await new Promise(resolve => setImmediate(resolve))
     return microsecondsSince(begin) / answers
   }
 }

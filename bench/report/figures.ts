@@ -1,5 +1,5 @@
 import type { Round } from '../load/measurement-window.js'
-import { specKey } from '../plan/cases.js'
+import { specKey, type Spec } from '../plan/cases.js'
 import type { Measurement, Results } from './results.js'
 
 /** The name of a figure of a round. */
@@ -9,12 +9,12 @@ export type Figure = Exclude<keyof Round, 'keptUp'>
 export type Base = 'bare' | 'nearest' | 'plain'
 
 function baseOf (base: Base, { spec }: Measurement, all: readonly Measurement[]): Measurement | undefined {
-  if (base === 'nearest') {
-    return spec.distance === undefined ? undefined : all.find(other => other.spec.server === spec.server &&
-      other.spec.case === spec.case && other.spec.connections === spec.connections)
+  const bases: Record<Base, Spec> = {
+    bare: { ...spec, server: 'bare' },
+    nearest: { ...spec, distance: all.find(other => other.spec.case === 'distance')?.spec.distance },
+    plain: { ...spec, server: spec.server.replace(/@.*/, '') }
   }
-  const server = base === 'bare' ? 'bare' : spec.server.replace(/@.*/, '')
-  return all.find(other => specKey(other.spec) === specKey({ ...spec, server }))
+  return all.find(other => specKey(other.spec) === specKey(bases[base]))
 }
 
 const valuesOf = (rounds: readonly Round[], figure: Figure): number[] =>

@@ -109,7 +109,8 @@ function picture (title: string, panels: Panel[], results: Results): string {
 }
 
 const axis = {
-  nameLocation: 'middle', nameGap: 28,
+  nameLocation: 'middle',
+  nameGap: 28,
   nameTextStyle: { color: ink, lineHeight: 15 },
   axisLine: { show: true, lineStyle: { color: ink } },
   splitLine: { lineStyle: { color: ink, opacity: 0.3 } }
