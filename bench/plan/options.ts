@@ -7,6 +7,7 @@ const texts = [
   'warm-up', 'save', 'from'
 ] as const
 type TextOption = typeof texts[number]
+const textTypes = Object.fromEntries(texts.map(name => [name, { type: 'string' }])) as Record<TextOption, { type: 'string' }>
 /** They choose what is measured: results of such a run are not comparable with those of a full one. */
 const choices = ['case', 'servers', 'connections', 'rate', 'distances', 'rounds', 'seconds', 'warm-up'] as const
 
@@ -52,13 +53,11 @@ export type Options = ReturnType<typeof readOptions>
 
 /** @throws {TypeError} if an option is unknown, or its value cannot be used */
 export function readOptions (words: readonly string[]) {
-  const types = [
-    ...texts.map(name => [name, { type: 'string' }] as const),
-    ...['published', 'help'].map(name => [name, { type: 'boolean' }] as const)
-  ]
-  const { values } = parseArgs({ args: [...words], options: Object.fromEntries(types) })
-  const text = (name: TextOption): string | undefined => values[name]?.toString()
-  const isPublished = values.published === true
+  const { published: isPublished = false, help = false, ...given } = parseArgs({
+    args: [...words],
+    options: { ...textTypes, published: { type: 'boolean' }, help: { type: 'boolean' } }
+  }).values
+  const text = (name: TextOption): string | undefined => given[name]
   const [url, token] = [text('url'), text('token')]
   if ((url === undefined) !== (token === undefined)) throw new TypeError('--url and --token must be given together')
   if (url !== undefined && !(URL.canParse(url) && /^https?:\/\/[^@]*$/.test(url))) {
@@ -101,7 +100,7 @@ export function readOptions (words: readonly string[]) {
     /** The name or path of the folder of its results. A run that is only a part of another does not replace it. */
     save: text('save') ?? text('from') ?? save,
     from: text('from'),
-    help: values.help === true
+    help
   }
 }
 
