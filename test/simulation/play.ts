@@ -27,6 +27,7 @@ interface Request {
 
 /** The time after the last fault in which all pending plants must be stored: a back-off, and some attempts. */
 const RECOVERY_MS = 1_000
+const TOO_LARGE = 'x'.repeat(17_000_000)
 /** The body of every request. */
 const BODY = Buffer.alloc(100)
 /** A response may be as late as a timer. */
@@ -77,7 +78,8 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     const answer = (payload: unknown): void => { respond(request, payload) }
     const pending = new PendingRequest(queue)
     pending.add(BODY)
-    createPlant({ id: BigInt(id), ...fieldsOf(text) }, pending).then(answer, answer).finally(() => { pending.end() })
+    const fields = story.unsendable.includes(id) && !isLater ? { name: TOO_LARGE } : fieldsOf(text)
+    createPlant({ id: BigInt(id), ...fields }, pending).then(answer, answer).finally(() => { pending.end() })
   }
 
   function respond (request: Request, payload: unknown): void {

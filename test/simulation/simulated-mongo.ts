@@ -31,6 +31,7 @@ class DriverError extends Error {
 
 const ADDRESS = 'simulated:1'
 const OTHER_ADDRESS = 'simulated:2'
+const LARGEST_DOCUMENT = 2 ** 24
 const REFUSED = [13, 121]
 
 /**
@@ -107,6 +108,7 @@ export class SimulatedMongo extends SimulatedStore {
 
   #command (client: SimulatedClient, command: InsertCommand, { signal }: { signal: AbortSignal }): Promise<object> {
     const { documents, comment } = command
+    if (documents.some(({ name }) => name.length > LARGEST_DOCUMENT)) return this.#failToSerialize(client, comment)
     this.writes++
     this.writesInFlight++
     const number = this.writes
@@ -128,7 +130,6 @@ export class SimulatedMongo extends SimulatedStore {
       if (fault?.kind === 'unsent') return this.#failUnsent(fault, reject)
       client.emit('connectionCheckedOut', connection)
       if (this.story.monitors) client.emit('commandStarted', { command: { comment }, ...connection })
-      if (documents.some(({ _id }) => this.isUnsendable(_id))) return reject(new RangeError('out of range'))
       this.#run(command, fault, resolve, reject)
     }).finally(() => {
       client.emit('connectionCheckedIn', connection)
@@ -136,6 +137,11 @@ export class SimulatedMongo extends SimulatedStore {
       this.writesInFlight--
       this.log?.(`insert ${number} has completed`)
     })
+  }
+
+  async #failToSerialize (client: SimulatedClient, comment: unknown): Promise<never> {
+    client.emit('commandStarted', { command: { comment }, connectionId: 0 })
+    throw new RangeError('out of range')
   }
 
   #run (

@@ -37,11 +37,9 @@ export class SimulatedStore {
   log: ((line: string) => void) | undefined
   readonly #faults: FaultStep[] = []
   #poison: readonly number[]
-  #unsendable: readonly number[]
 
   constructor (readonly clock: VirtualClock, readonly random: Random, readonly story: Story) {
     this.#poison = story.poison
-    this.#unsendable = story.unsendable
   }
 
   /** The text of a plant that cannot be lost any more. */
@@ -66,7 +64,6 @@ export class SimulatedStore {
   heal (): void {
     this.#faults.splice(0)
     this.#poison = []
-    this.#unsendable = []
   }
 
   protected insert (id: bigint, text: string, isDurable: boolean): boolean {
@@ -90,9 +87,5 @@ export class SimulatedStore {
 
   protected isPoisoned (id: bigint): boolean {
     return this.#poison.includes(Number(id))
-  }
-
-  protected isUnsendable (id: bigint): boolean {
-    return this.#unsendable.includes(Number(id))
   }
 }

@@ -1,5 +1,5 @@
 import type { Document } from 'mongodb'
-import { connectionTo, databaseOf, loadDriver } from '../../stores/mongo/mongo-connection.js'
+import { connectionTo, databaseOf, loadDriver } from '../../stores/mongo/mongo-driver.js'
 import { faultOf, type DriverError } from '../../stores/mongo/mongo-errors.js'
 import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 

@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { codeOf } from '../../error-message.js'
-import { COMMAND_OPTIONS, DURABLE, type MongoCollection, type MongoDatabase } from './mongo-driver.js'
+import { COMMAND_OPTIONS, DURABLE, type MongoCollection } from './mongo-driver.js'
+import type { DriverError } from './mongo-errors.js'
 
-/** What servers answer to an insert without documents: BadValue, FailedToParse, InvalidLength, EmptyArrayOperation. */
-const NOTHING_TO_INSERT = [2, 9, 16, 21]
+/** The responses to an insert without documents. */
+const NOTHING_TO_INSERT = Object.values({ BadValue: 2, FailedToParse: 9, InvalidLength: 16, EmptyArrayOperation: 21 })
 const UNAUTHORIZED = 13
 
-// Part of a reply: https://www.mongodb.com/docs/manual/reference/command/connectionStatus/
-interface ConnectionStatus { authInfo?: { authenticatedUserPrivileges?: Privilege[] } }
+// Parts of replies: https://www.mongodb.com/docs/manual/reference/command/connectionStatus/
+interface Reply { writeErrors?: object[], authInfo?: { authenticatedUserPrivileges?: Privilege[] } }
 interface Privilege { actions: string[], resource: { collection?: string } }
+
+type Run = (command: object) => Promise<Reply>
+
+export async function ping ({ db }: MongoCollection, signal: AbortSignal): Promise<void> {
+  await db.command({ ping: 1 }, { ...COMMAND_OPTIONS, signal })
+}
 
 /**
  * Does all that a write needs, but changes nothing.
@@ -19,43 +25,27 @@ interface Privilege { actions: string[], resource: { collection?: string } }
  * @throws what the driver throws, or the error of the update
  */
 export async function checkWriting ({ db, collectionName }: MongoCollection, signal: AbortSignal): Promise<void> {
-  const options = { ...COMMAND_OPTIONS, signal }
-  await insertNothing(db, collectionName, options)
+  const run: Run = command => db.command(command, { ...COMMAND_OPTIONS, signal })
   try {
-    await updateNothing(db, collectionName, options)
+    await run({ insert: collectionName, documents: [], ...DURABLE })
+  } catch (error) {
+    if (!NOTHING_TO_INSERT.includes(Number((error as DriverError).code))) throw error
+  }
+  try {
+    const updates = [{ q: { _id: `plant-store ${randomUUID()}` }, u: { $set: { name: '' } } }]
+    const { writeErrors: [refusal] = [] } = await run({ update: collectionName, updates, ...DURABLE })
+    if (refusal !== undefined) throw Object.assign(new Error(), refusal, { name: 'MongoServerError' })
   } catch (error) {
     // A role may have the right to insert, and not that to update.
-    const mayWrite = codeOf(error) === UNAUTHORIZED && await mayInsert(db, collectionName, options)
-    if (!mayWrite) throw error
+    if ((error as DriverError).code !== UNAUTHORIZED || !await mayInsert(run, collectionName)) throw error
   }
 }
 
-async function insertNothing (db: MongoDatabase, collectionName: string, options: object): Promise<void> {
-  try {
-    await db.command({ insert: collectionName, documents: [], ...DURABLE }, options)
-  } catch (error) {
-    if (!NOTHING_TO_INSERT.includes(Number(codeOf(error)))) throw error
-  }
-}
-
-async function updateNothing (db: MongoDatabase, collectionName: string, options: object): Promise<void> {
-  const updates = [{ q: { _id: `plant-store ${randomUUID()}` }, u: { $set: { name: '' } } }]
-  const reply: { writeErrors?: object[] } = await db.command({ update: collectionName, updates, ...DURABLE }, options)
-  const [error] = reply.writeErrors ?? []
-  if (error !== undefined) throw Object.assign(new Error(), error, { name: 'MongoServerError' })
-}
-
-async function mayInsert (db: MongoDatabase, collectionName: string, options: object): Promise<boolean> {
-  let status: ConnectionStatus
-  try {
-    status = await db.command({ connectionStatus: 1, showPrivileges: true }, options)
-  } catch {
-    // Not every server has the command. Then the refusal counts.
-    return false
-  }
-  const privileges = status.authInfo?.authenticatedUserPrivileges ?? []
-  return privileges.some(({ actions, resource }) => {
-    const isOfAllCollections = resource.collection === undefined || resource.collection === ''
-    return actions.includes('insert') && (isOfAllCollections || resource.collection === collectionName)
+async function mayInsert (run: Run, collectionName: string): Promise<boolean> {
+  // Not every server has the command. Then the refusal counts.
+  const { authInfo } = await run({ connectionStatus: 1, showPrivileges: true }).catch((): Reply => ({}))
+  const privileges = authInfo?.authenticatedUserPrivileges ?? []
+  return privileges.some(({ actions, resource: { collection = '' } }) => {
+    return actions.includes('insert') && ['', collectionName].includes(collection)
   })
 }

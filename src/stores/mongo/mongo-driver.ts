@@ -1,5 +1,6 @@
-// What is used of the driver's `Collection`, `Db` and `MongoClient`. The host's copy of the driver may not be this
-// package's: private members would make their types incompatible, while any driver 7 satisfies these.
+import { createRequire } from 'node:module'
+import type { MongoClient, MongoClientOptions } from 'mongodb'
+import { codeOf, messageOf } from '../../error-message.js'
 
 /**
  * How commands run, whatever the client's own options are. Integers are decoded as numbers if they are exact, otherwise
@@ -11,6 +12,9 @@ export const COMMAND_OPTIONS = {
 
 /** What an insert asks for: the majority has it in its journal, so that it can no longer be rolled back. */
 export const DURABLE = { writeConcern: { w: 'majority', j: true } } as const
+
+// What is used of the driver's `Collection`, `Db` and `MongoClient`. The host's copy of the driver may not be this
+// package's: private members would make their types incompatible, while any driver 7 satisfies these.
 
 export interface MongoCollection {
   readonly collectionName: string
@@ -25,45 +29,56 @@ export interface MongoDatabase {
 }
 
 export interface MongoDriverClient {
-  readonly options: { dbName: string, connectTimeoutMS: number, socketTimeoutMS: number, monitorCommands: boolean }
+  readonly options: { dbName: string, socketTimeoutMS: number, monitorCommands: boolean }
   db (name: string): MongoDatabase
   on (event: string, listener: (event: any) => void): unknown
-  off (event: string, listener: (event: any) => void): unknown
   close (): Promise<void>
 }
 
-/** The driver's `CommandStartedEvent`: emitted just before the command is serialized and written. */
-export interface CommandStarted {
-  command: { comment?: unknown }
-  /** Of the connection: the IP address to which the server's name resolved, and the port. */
-  address: string
-  /** Unique among the connections to one server. */
-  connectionId?: unknown
+/** Loads the driver, an optional peer dependency of 131 modules. Throws an error that says what to do without it. */
+export function loadDriver (): typeof import('mongodb') {
+  try {
+    return createRequire(import.meta.url)('mongodb')
+  } catch (error) {
+    if (codeOf(error) !== 'MODULE_NOT_FOUND') throw error
+    throw new Error('the package mongodb is not installed: run npm install mongodb')
+  }
 }
 
-/** The driver's events of the pool of connections to one server. */
-export interface ConnectionEvent {
-  /** The server, as the topology names it. */
-  address: string
-  connectionId?: unknown
-  /** Of `connectionClosed`, if the connection could not be made. */
-  error?: unknown
+/**
+ * Makes a client of this package's own, not connected yet.
+ * @param storeTimeout milliseconds within which a create request must complete, from which the driver's timeouts follow
+ * @throws {TypeError} if the URL is invalid; the message contains no credentials
+ */
+export function connectionTo (url: string, storeTimeout: number): MongoClient {
+  const driver = loadDriver()
+  // Several attempts fit into a request's timeout. The store itself retries, and remembers the outcome of each attempt.
+  const fifth = Math.ceil(storeTimeout / 5)
+  const defaults: MongoClientOptions = {
+    appName: 'plant-store',
+    serverSelectionTimeoutMS: fifth,
+    connectTimeoutMS: fifth,
+    waitQueueTimeoutMS: fifth,
+    socketTimeoutMS: Math.ceil(storeTimeout / 2),
+    retryWrites: false
+  }
+  // The URL takes precedence: in the driver, options would.
+  const chosen = new Set([...url.matchAll(/[?&](\w+)=/g)].map(([, option = '']) => option.toLowerCase()))
+  const options = Object.fromEntries(Object.entries(defaults).filter(([option]) => !chosen.has(option.toLowerCase())))
+  try {
+    return new driver.MongoClient(url, { ...options, monitorCommands: true })
+  } catch (error) {
+    const message = messageOf(error)
+    // The driver's messages may contain the URL, or `user:password` if there is no host behind it.
+    throw new TypeError(/@|^Unable to parse/.test(message) ? 'the MongoDB URL cannot be read' : message)
+  }
 }
 
-/** The driver's `TopologyDescriptionChangedEvent`. */
-export interface TopologyChange {
-  newDescription: Topology
-}
-
-/** What the driver knows of the servers. */
-export interface Topology {
-  servers: ReadonlyMap<string, ServerDescription>
-}
-
-export interface ServerDescription {
-  address: string
-  type: string
-  error: Error | null
-  /** On the clock of `performance.now()`. */
-  lastUpdateTime: number
+/** The database in the path of a client's URL, else `plant_store`. If the URL names none, the driver says `test`. */
+export function databaseOf<Database> (
+  client: { options: { dbName: string }, db (name: string): Database }, url = ''
+): Database {
+  const { dbName } = client.options
+  const isNamed = dbName !== 'test' || /^[^/]*\/\/[^/?]*\/test(?:\?|$)/.test(url)
+  return client.db(isNamed ? dbName : 'plant_store')
 }

@@ -1,5 +1,3 @@
-import type { ServerDescription, Topology } from './mongo-driver.js'
-
 /**
  * What the driver's errors tell, by their names and fields: an error of another copy of the driver is not an instance
  * of this copy's classes. https://github.com/mongodb/node-mongodb-native/blob/main/src/error.ts
@@ -12,44 +10,35 @@ export interface DriverError extends Error {
   /** Of a MongoWriteConcernError: the server's response. It executed the command. */
   result?: object
   /** Of a MongoServerSelectionError: no suitable server was found in time, so that nothing was sent. */
-  reason?: { servers?: Topology['servers'] }
+  reason?: Partial<Topology> | undefined
 }
 
-/** No server takes writes: as the driver's MongoServerSelectionError, before its timeout is over. */
-export class NoServerFound extends Error implements DriverError {
-  override name = 'MongoServerSelectionError'
+/** What the driver knows of the servers. */
+export interface Topology { servers: ReadonlyMap<string, ServerDescription> }
 
-  constructor (readonly reason: Topology) {
-    super('no server takes writes')
-  }
-}
-
-/** What a host's object fails with that is no driver's, such as nothing: it tells nothing about the outcome. */
-export class NotOfADriver extends Error {
-  override name = 'NotOfADriver'
-}
-
-/** What was thrown, as an error. */
-export function errorOf (thrown: unknown): DriverError {
-  return thrown instanceof Error ? thrown : new NotOfADriver('it failed without an error')
-}
+interface ServerDescription { address: string, type: string, error: DriverError | null }
 
 /** The servers among which a MongoServerSelectionError found none; undefined for any other error. */
 export function serversOf ({ reason }: DriverError): ServerDescription[] | undefined {
   return reason?.servers && [...reason.servers.values()]
 }
 
+/** The error of a command that was not sent, with each server and its error, also if none responded so far. */
+export function unsentBecause (error: DriverError, topology: Topology | undefined): DriverError {
+  const types = [...topology?.servers.values() ?? []].map(({ type }) => type)
+  if (types.length === 0 || types.some(type => type !== 'Unknown')) return error
+  return Object.assign(new Error(error.message), { name: 'MongoServerSelectionError', reason: topology })
+}
+
 /** Why MongoDB did not do it, in one line. It contains hosts, never credentials, and nothing of a plant. */
 export function faultOf (error: DriverError): string {
   const servers = serversOf(error)
   if (servers === undefined) return `MongoDB: ${wordingOf(error)}`
-  const faults = servers.map(server => `${server.address}: ${faultOfServer(server)}`)
+  const faults = servers.map(({ address, type, error }) => {
+    const state = type === 'Unknown' ? 'no response' : type
+    return `${address}: ${error === null ? state : wordingOf(error)}`
+  })
   return `MongoDB is not reachable: ${faults.join('; ') || wordingOf(error)}`
-}
-
-function faultOfServer ({ error, type }: ServerDescription): string {
-  if (error !== null) return wordingOf(error)
-  return type === 'Unknown' ? 'no response' : type
 }
 
 /** A code that a server sent. Its message is left out: it may contain the command, and so the plants. */
@@ -68,18 +57,8 @@ function wordingOf (error: DriverError): string {
 
 /** Whether MongoDB did not respond in time, to a command or a connection, rather than being known to be unreachable. */
 export function wasSilent (error: DriverError): boolean {
-  const silent = ['MongoNetworkTimeoutError', 'MongoWaitQueueTimeoutError']
-  if (silent.includes(error.name)) return true
   const servers = serversOf(error) ?? []
-  return servers.some(({ error, type }) => {
-    return error === null ? type === 'Unknown' : error.name === 'MongoNetworkTimeoutError'
-  })
-}
-
-/**
- * Whether the driver could not make a message of a command: another attempt would fail likewise. The same names may
- * stand for a response that cannot be read, so that this decides nothing once the command was sent.
- */
-export function isUnsendable ({ name }: Error): boolean {
-  return name === 'RangeError' || name === 'MongoInvalidArgumentError' || /^BSON/.test(name)
+  const errors = [error, ...servers.map(({ error }) => error)]
+  return errors.some(error => /^Mongo(?:Network|WaitQueue)TimeoutError$/.test(error?.name ?? '')) ||
+    servers.some(({ type, error }) => type === 'Unknown' && error === null)
 }

@@ -1,7 +1,8 @@
 import { BatchedPlantStore } from '../batching/batched-plant-store.js'
 import type { PlantStore } from '../plant-store.js'
-import { connectionTo, databaseOf } from './mongo-connection.js'
-import type { MongoCollection, MongoDatabase, MongoDriverClient } from './mongo-driver.js'
+import {
+  connectionTo, databaseOf, type MongoCollection, type MongoDatabase, type MongoDriverClient
+} from './mongo-driver.js'
 import { MongoWriter } from './mongo-writer.js'
 
 /** One of the four options. The driver may be any version 7. */

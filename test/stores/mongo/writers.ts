@@ -1,6 +1,4 @@
-import { cpSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import { MongoClient, type Collection, type MongoClientOptions } from 'mongodb'
 import type { Test } from 'tap'
 import type { Clock } from '../../../src/clock.js'
@@ -14,9 +12,10 @@ export const ownDriver: Driver = require('mongodb')
 
 /** Another copy of the driver, as npm may install it for a host: other classes, same names. */
 export function copiedDriver (t: Test): Driver {
-  const copy = join(t.testdir(), 'node_modules', 'mongodb')
-  cpSync(dirname(require.resolve('mongodb/package.json')), copy, { recursive: true })
-  const driver: Driver = require(copy)
+  const isOfDriver = (path: string) => path.includes('/node_modules/mongodb/')
+  const loaded = Object.entries(require.cache).filter(([path]) => isOfDriver(path))
+  for (const [path] of loaded) delete require.cache[path]
+  const driver: Driver = require('mongodb')
   t.not(driver.MongoClient, ownDriver.MongoClient)
   return driver
 }
