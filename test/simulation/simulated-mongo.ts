@@ -46,9 +46,9 @@ export class SimulatedMongo extends SimulatedStore {
 
   /** Makes a client, and the collection of plants on it. */
   connect (): MongoCollection {
-    const { story: { storeTimeout, monitors } } = this
+    const { socketTimeoutMS, story: { monitors } } = this
     const client: SimulatedClient = Object.assign(new EventEmitter(), {
-      options: { dbName: 'simulated', connectTimeoutMS: 0, socketTimeoutMS: storeTimeout / 2, monitorCommands: monitors },
+      options: { dbName: 'simulated', connectTimeoutMS: 0, socketTimeoutMS, monitorCommands: monitors },
       db: () => database,
       close: async () => {}
     })
@@ -69,6 +69,12 @@ export class SimulatedMongo extends SimulatedStore {
       })
     }
     return plants
+  }
+
+  /** A host's client waits for ever, by default. */
+  get socketTimeoutMS (): number {
+    const { ownClient, storeTimeout } = this.story
+    return ownClient ? storeTimeout / 2 : 0
   }
 
   /** Loses the writes that have not reached the majority. Their clients get an error, or only a closed connection. */
@@ -261,8 +267,10 @@ export class SimulatedMongo extends SimulatedStore {
 
   /** Fails after a number of milliseconds, or when the driver times out. */
   #fail (reject: (error: Error) => void, after: number | undefined, name: string, message: string): void {
-    if (after === undefined) this.#after(this.story.storeTimeout / 2, () => reject(new DriverError('MongoNetworkTimeoutError', 'connection timed out')))
-    else this.#after(after, () => reject(new DriverError(name, message)))
+    const { socketTimeoutMS } = this
+    const timeout = new DriverError('MongoNetworkTimeoutError', 'connection timed out')
+    if (after !== undefined) this.#after(after, () => reject(new DriverError(name, message)))
+    else if (socketTimeoutMS > 0) this.#after(socketTimeoutMS, () => reject(timeout))
   }
 
   #failUnsent ({ error, after }: Extract<Fault, { kind: 'unsent' }>, reject: (error: Error) => void): void {
