@@ -23,8 +23,7 @@ export async function exportPlants ({ file, quiet }: Command, surroundings: Surr
   } as const
   return runCopy(task, await openSource(location), surroundings, async (pages, tally, signal) => {
     // An interruption may come before the file is opened: then it must not be created again.
-    const open = (path: string) => createWriteStream(path, { flags: 'r+' })
-    if (isFile) await createFile(file, path => writeLines(pages, open(path), tally, signal))
+    if (isFile) await createFile(file, path => writeLines(pages, createWriteStream(path, { flags: 'r+' }), tally, signal))
     else await writeLines(pages, stdout, tally, signal)
   })
 }

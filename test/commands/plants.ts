@@ -18,7 +18,7 @@ export const hardPlants: readonly NewPlant[] = [
   { id: 2n, name: '\ufeff', tag: 'a BOM\ufeff' },
   { id: 3n, name: '\ufffd', tag: '\uffff\u{10ffff}' },
   { id: 4n, name: '"\\/\b\f\n\r\t\u2028\u2029\x7f', tag: 'Kaktus 🌵 e\u0301' },
-  { id: 5n, name: 'n'.repeat(1_000_000), tag: '🌵'.repeat(300_000) },
+  { id: 5n, name: 'n'.repeat(300_000), tag: '🌵'.repeat(100_000) },
   { id: 6n, name: '\0'.repeat(100_000) },
   { id: 2n ** 53n + 1n, name: 'beyond the doubles' },
   { id: 2n ** 63n - 1n, name: 'highest', tag: 'tag' }
