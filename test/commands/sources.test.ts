@@ -55,7 +55,7 @@ t.test('a database that is missing, is not one of this package\'s, has other tex
   execute(wide, "PRAGMA encoding = 'UTF-16le'; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)")
   await t.rejects(sqliteSource(wide), { message: /plants\.db cannot be read: its text is in UTF-16le, not in UTF-8$/ })
 
-  const damaged = databaseWith(t, 20_000, 'PRAGMA wal_checkpoint(TRUNCATE)')
+  const damaged = databaseWith(t, 2_000, 'PRAGMA wal_checkpoint(TRUNCATE)')
   const file = readFileSync(damaged)
   writeFileSync(damaged, file.fill('damage', file.length / 2, file.length / 2 + 4_096))
   await t.rejects(sqliteSource(damaged).then(entriesOf), { message: 'database disk image is malformed' })
@@ -104,8 +104,8 @@ t.test('plants created while MongoDB is read do not prolong it', async t => {
   let ids = 2_500
   // Each batch that is read adds another one: without an upper bound, reading would not end.
   const createBefore: Cue = async (_context, execute) => {
-    await collection.insertMany(many(1_000, ids))
-    ids += 1_000
+    await collection.insertMany(many(10, ids))
+    ids += 10
     return execute()
   }
   mongo.on('getMore', createBefore, { times: 40 })

@@ -31,3 +31,27 @@ t.test('on a disk that only pretends to sync, the same check fails', withCompile
   }
   t.ok(lost(clients.sent, stored).length > 100)
 })
+
+/** The plants acknowledged before the log that contains them was synced. */
+function acknowledgedTooEarly (trace: readonly string[]): string[] {
+  const written = new Set<string>()
+  const synced = new Set<string>()
+  const early: string[] = []
+  for (const line of trace) {
+    const [what, file, ...plants] = line.split(' ')
+    if (what === 'write' && file === 'plants.db-wal') for (const plant of plants) written.add(plant)
+    if (what === 'sync' && file === 'plants.db-wal') for (const plant of written) synced.add(plant)
+    if (what === 'answer') early.push(...plants.filter(plant => !synced.has(plant)))
+  }
+  return early
+}
+
+t.test('each 200 is sent after the log that contains the plant was synced', withCompiler, async t => {
+  const { clients, trace } = await runPowered(t, {}, 300)
+  const answers = trace.filter(line => line.startsWith('answer'))
+  t.ok(answers.length > 20, `${answers.length} answers`)
+  t.strictSame(Object.keys(clients.counts), ['200'])
+  t.strictSame(acknowledgedTooEarly(trace), [])
+  const unsynced = trace.filter(line => line !== 'sync plants.db-wal')
+  t.ok(acknowledgedTooEarly(unsynced).length > 20, 'the same trace without syncs fails the check')
+})

@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events'
+import { EventEmitter } from 'node:events'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,39 +8,13 @@ import { systemClock } from '../../../src/clock.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/stores/plant-store.js'
 import { SqliteClient } from '../../../src/stores/sqlite/sqlite-client.js'
 import type { SqliteRequest } from '../../../src/stores/sqlite/sqlite-worker.js'
-import { withCompiler } from '../../support/process/failing-calls.js'
-import { runPowered } from '../../support/process/power-cut.js'
 import { sqlitePlace, storeContract } from '../../support/stores/places.js'
-import { execute, lockSqlite, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
+import { execute, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
 const FICUS = { id: 1n, name: 'Ficus' }
 
 t.test('the SQLite store fulfills the PlantStore contract', { jobs: 2 }, async t => storeContract(t, sqlitePlace))
-
-/** The plants acknowledged before the log that contains them was synced. */
-function acknowledgedTooEarly (trace: readonly string[]): string[] {
-  const written = new Set<string>()
-  const synced = new Set<string>()
-  const early: string[] = []
-  for (const line of trace) {
-    const [what, file, ...plants] = line.split(' ')
-    if (what === 'write' && file === 'plants.db-wal') for (const plant of plants) written.add(plant)
-    if (what === 'sync' && file === 'plants.db-wal') for (const plant of written) synced.add(plant)
-    if (what === 'answer') early.push(...plants.filter(plant => !synced.has(plant)))
-  }
-  return early
-}
-
-t.test('each 200 is sent after the log that contains the plant was synced', withCompiler, async t => {
-  const { clients, trace } = await runPowered(t, {}, 300)
-  const answers = trace.filter(line => line.startsWith('answer'))
-  t.ok(answers.length > 20, `${answers.length} answers`)
-  t.strictSame(Object.keys(clients.counts), ['200'])
-  t.strictSame(acknowledgedTooEarly(trace), [])
-  const unsynced = trace.filter(line => line !== 'sync plants.db-wal')
-  t.ok(acknowledgedTooEarly(unsynced).length > 20, 'the same trace without syncs fails the check')
-})
 
 t.test('while no plant can be stored, since the table is gone or a trigger needs another one, the store is not ready', async t => {
   const path = join(t.testdir(), 'plants.db')
@@ -56,38 +30,29 @@ t.test('while no plant can be stored, since the table is gone or a trigger needs
   await t.rejects(store.ready(), { message: /^SQLite: no such table: plants$/ })
 })
 
-t.test('while another program writes, a request stays pending until its deadline, and is then not stored', async t => {
+t.test('a store opens while another program has the file locked; a request waits until its deadline, and is then not stored', async t => {
   const path = join(t.testdir(), 'plants.db')
-  const store = storeAt(t, path)
   const { threads } = threadsOf(t)
-  await store.open()
-  const other = lockSqlite(path)
-  const error = await store.create(FICUS, soon(1_500)).catch((error: unknown) => error) as Error
-  t.type(error, PlantNotStored)
-  t.match(error.message, /^SQLite: .*locked/)
-  await t.rejects(store.ready(), { message: /^SQLite: .*locked/ })
-  const pending = store.create(FICUS, soon())
-  setTimeout(() => { other.exec('ROLLBACK') }, 300)
-  t.equal(await pending, 'stored')
-  await t.resolves(store.ready())
-  t.equal(threads.length, 1, 'the file stays open')
-  other.close()
-})
-
-t.test('a store opens while another program has the file locked, and requests wait for the lock', async t => {
-  const path = join(t.testdir(), 'plants.db')
   const other = openSqlite(path)
   other.exec('BEGIN EXCLUSIVE')
   const store = storeAt(t, path)
   t.equal(await store.open(), true)
-  const create = store.create(FICUS, soon(20_000))
+  const locked = /^SQLite: .*locked/
+  await t.rejects(store.create(FICUS, soon(1_000)), { name: PlantNotStored.name, message: locked })
+  const pending = store.create(FICUS, soon(20_000))
   const began = performance.now()
-  await t.rejects(store.ready(), { message: /^SQLite: .*locked/ })
-  t.ok(performance.now() - began < 10_000, 'they do not delay a check until their deadline')
+  await t.rejects(store.ready(), { message: locked })
+  t.ok(performance.now() - began < 10_000, 'requests do not delay a check until their deadline')
   other.exec('ROLLBACK')
-  other.close()
-  t.equal(await create, 'stored')
+  t.equal(await pending, 'stored')
   await t.resolves(store.ready())
+
+  const opened = threads.length
+  other.exec('BEGIN IMMEDIATE')
+  await t.rejects(store.ready(), { message: locked })
+  other.close()
+  t.equal(await store.create(FICUS, soon()), 'same')
+  t.equal(threads.length, opened, 'the file stays open')
 })
 
 t.test('while the folder is a link to a volume that is not mounted, nothing is stored', async t => {
@@ -99,15 +64,6 @@ t.test('while the folder is a link to a volume that is not mounted, nothing is s
   await t.rejects(store.create(FICUS, soon(1_000)), { name: PlantNotStored.name, message: /ENOENT/ })
   mkdirSync(volume)
   t.equal(await store.create(FICUS, soon()), 'stored')
-})
-
-t.test('closing a store ends its thread without an error, even just after the start', async t => {
-  const store = storeAt(t, join(t.testdir(), 'one.db'))
-  const { threads } = threadsOf(t)
-  await store.open()
-  const exit = once(threads[0] as Worker, 'exit')
-  await store.close()
-  t.strictSame(await exit, [0])
 })
 
 t.test('with the shortest timeout, 500 ms, at least 90 % of the creates of 32 connections are stored', async t => {

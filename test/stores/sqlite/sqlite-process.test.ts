@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, chownSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { needs, needsProgram } from '../../support/process/needs.js'
 import { bare, compiledPackage, testFolder } from '../../support/process/program.js'
-import { execute, makeWithLog, openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
+import { execute, makeWithLog, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
 
@@ -25,20 +26,24 @@ function openElsewhere (path: string): void {
 
 const withProc = needs(existsSync('/proc/self/fd') ? undefined : 'there is no /proc/self/fd')
 
-t.test('stores that were opened with a log, and closed, leave no descriptor', withProc, async t => {
+t.test('stores leave no descriptor, thread or listener; all share one listener, since Node warns of the eleventh', withProc, async t => {
   const folder = t.testdir()
-  const descriptors = () => readdirSync('/proc/self/fd').length
-  let before = 0
-  for (let number = 0; number <= 2; number++) {
+  const { threads } = threadsOf(t)
+  const counts = () => ({ descriptors: readdirSync('/proc/self/fd').length, listeners: process.listenerCount('exit') })
+  let before = counts()
+  for (let number = 0; number < 3; number++) {
     const path = join(folder, `${number}.db`)
     makeWithLog(path)
-    const store = storeAt(t, path)
-    t.equal(await store.create({ id: 1n, name: 'Ficus' }, soon()), 'same', 'the log is read')
-    await store.close()
-    // The first one makes Node open what it needs for threads.
-    if (number === 0) before = descriptors()
+    const stores = [storeAt(t, path), storeAt(t, path)]
+    await Promise.all(stores.map(store => store.open()))
+    if (number > 0) t.equal(counts().listeners, before.listeners + 1)
+    const exits = threads.splice(0).map(thread => once(thread, 'exit'))
+    await Promise.all(stores.map(store => store.close()))
+    t.strictSame(await Promise.all(exits), [[0], [0]])
+    // With the first ones, Node adds what it needs for threads.
+    if (number === 0) before = counts()
   }
-  t.equal(descriptors(), before)
+  t.strictSame(counts(), before)
 })
 
 t.test('a store that opens and closes a file with a log leaves the locks of other connections of its process', needsProgram('sqlite3'), async t => {
@@ -59,16 +64,6 @@ t.test('a store that opens and closes a file with a log leaves the locks of othe
   hosts.close()
   openElsewhere(path)
   t.notOk(existsSync(`${path}-wal`))
-})
-
-t.test('all stores share one listener on the process, since Node warns of the eleventh, and leave none', async t => {
-  const listeners = process.listenerCount('exit')
-  const folder = t.testdir()
-  const stores = ['one.db', 'two.db'].map(name => storeAt(t, join(folder, name)))
-  await Promise.all(stores.map(store => store.open()))
-  t.equal(process.listenerCount('exit'), listeners + 1)
-  await Promise.all(stores.map(store => store.close()))
-  t.equal(process.listenerCount('exit'), listeners)
 })
 
 t.test('a process that exits during a write keeps its exit code, loses no acknowledged plant, and closes its files', async t => {
