@@ -1,5 +1,5 @@
 import {
-  checkDeadline, checkedPlant, PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore
+  checkedPlant, PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore
 } from './plant-store.js'
 
 /** Stores plants in memory, for tests. It keeps every promise of `PlantStore` except durability. */
@@ -14,16 +14,13 @@ export function memoryPlantStore (): PlantStore & { readonly plants: ReadonlyMap
       state = 'open'
       return opens
     },
-    async create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
-      const checked = checkedPlant(plant)
-      checkDeadline(deadline)
+    async create (given: NewPlant): Promise<CreateOutcome> {
+      const plant = checkedPlant(given)
       if (state === 'closed') throw new PlantNotStored('the store is closed')
-      const existing = plants.get(checked.id)
-      if (existing === undefined) {
-        plants.set(checked.id, checked)
-        return 'stored'
-      }
-      return existing.name === checked.name && existing.tag === checked.tag ? 'same' : 'taken'
+      const existing = plants.get(plant.id)
+      if (existing !== undefined) return existing.name === plant.name && existing.tag === plant.tag ? 'same' : 'taken'
+      plants.set(plant.id, plant)
+      return 'stored'
     },
     async ready (): Promise<void> {
       if (state === 'closed') throw new Error('the store is closed')

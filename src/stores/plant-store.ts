@@ -8,9 +8,6 @@ export interface NewPlant {
   tag?: string
 }
 
-const MIN_ID = -(2n ** 63n)
-const MAX_ID = 2n ** 63n - 1n
-
 /**
  * The outcome of a create request:
  * - `stored`: the plant is new, and is stored durably;
@@ -88,7 +85,7 @@ export class StoreUnusable extends Error {
 export function checkedPlant (plant: NewPlant): NewPlant {
   if (typeof plant !== 'object' || plant === null) throw new TypeError('a plant must be an object')
   const { id, name, tag } = plant
-  if (typeof id !== 'bigint' || id < MIN_ID || id > MAX_ID) {
+  if (typeof id !== 'bigint' || id !== BigInt.asIntN(64, id)) {
     throw new TypeError('the id of a plant must be a bigint of 64 bits')
   }
   if (typeof name !== 'string' || !name.isWellFormed()) {
@@ -99,11 +96,4 @@ export function checkedPlant (plant: NewPlant): NewPlant {
     throw new TypeError('the tag of a plant must be absent or a string of well-formed Unicode')
   }
   return { id, name, tag }
-}
-
-/** @throws {TypeError} if this is not a time; `Infinity` is one */
-export function checkDeadline (deadline: number): void {
-  if (typeof deadline !== 'number' || Number.isNaN(deadline)) {
-    throw new TypeError('the deadline of a create must be a number')
-  }
 }

@@ -1,8 +1,6 @@
 import type { Clock } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
-import {
-  checkDeadline, checkedPlant, PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant
-} from '../plant-store.js'
+import { checkedPlant, PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../plant-store.js'
 import { PendingCreates, type PendingCreate } from './pending-creates.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from './store-writer.js'
 
@@ -53,7 +51,7 @@ export class BatchQueue {
     // What throws here rejects the promise of this caller, and affects no other.
     return new Promise((resolve, reject) => {
       const plant = checkedPlant(given)
-      checkDeadline(deadline)
+      if (typeof deadline !== 'number' || Number.isNaN(deadline)) throw new TypeError('the deadline must be a number')
       if (this.isClosed) throw new PlantNotStored('the store is closed')
       this.#pending.add({ plant, deadline, resolve, reject, failure: undefined })
       this.#lastDeadline = Math.max(this.#lastDeadline, deadline)
