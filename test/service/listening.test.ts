@@ -6,15 +6,17 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { ConfigurationError, readConfiguration } from '../../src/config/configuration.js'
 import { listenOn, removeStaleSocket } from '../../src/service/http/server.js'
-import { overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { exchange, RawConnection } from '../support/http/raw-connection.js'
 import { serve } from '../support/http/service.js'
 import { closedPort } from '../support/process/lasting-port.js'
 import { startService, testFolder, token } from '../support/process/program.js'
+import { signalWhileLoading } from '../support/process/signal-while-loading.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
+import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 
-t.test('a path in HOST is a socket, which the first screen, the access log and the metrics know', async t => {
+t.test('a path in HOST is a socket, also for the first screen, the access log and the metrics; after SIGKILL under load no acknowledged plant is lost', async t => {
   const HOST = join(testFolder(t), 'plant store.sock')
   const port = String(await closedPort())
   // METRICS_PORT may equal PORT, which is not used.
@@ -29,19 +31,23 @@ t.test('a path in HOST is a socket, which the first screen, the access log and t
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   t.match(metrics, /^plant_store_creates_total\{outcome="stored"\} 1$/m)
 
-  await killed.end('SIGKILL')
+  const clients = new PlantClients(overHttp(killed.address, token), 100)
+  const load = clients.load({ untilCut: true })
+  await until(() => clients.acknowledged.length > 300)
+  t.match(await killed.end('SIGKILL'), { code: null, signal: 'SIGKILL' })
+  await load
   t.ok(statSync(HOST).isSocket(), 'it was left behind')
-  const service = await startService(t, { HOST, DATA_DIR: killed.folder })
-  t.equal(statSync(HOST).mode & 0o777, 0o660, 'it is replaced')
+
+  // A supervisor may send SIGHUP early, which does not end the start.
+  const preload = ['/service/serve.js', '/service/app.js'].flatMap(module => signalWhileLoading(module, 'SIGHUP'))
+  const service = await startService(t, { HOST, DATA_DIR: killed.folder, NODE_ENV: 'production' }, { preload })
+  t.notMatch(service.stdout, /curl/, 'in production there is no first screen')
+  t.equal(statSync(HOST).mode & 0o777, 0o660, 'the socket is replaced')
+  t.strictSame(lost(clients.sent, plantsInFile(join(killed.folder, 'plants.db'))), [], `${clients.acknowledged.length} acknowledged`)
+  t.equal((await overHttp(service.address, token)({ id: 100, name: 'plant 100' })).status, 200, 'a retry of an acknowledged plant')
   const inUse = /^HOST is ".*plant store\.sock", which is a file or another process's socket: it must be a path that is not in use$/
   await t.rejects(removeStaleSocket(HOST), { constructor: ConfigurationError, message: inUse })
-
-  const clients = new PlantClients(overHttp(service.address, token), 100)
-  const stop = clients.start(16)
-  await until(() => clients.acknowledged.length > 100)
-  t.equal((await service.end('SIGTERM')).code, 0)
-  await stop()
-  t.strictSame(withoutResponse(clients), ['refused'], 'no request is cut off by a shutdown')
+  t.match(await service.end('SIGINT'), { code: 0, signal: null })
   t.notOk(existsSync(HOST), 'it is removed at a shutdown')
 })
 
@@ -77,24 +83,28 @@ const names = `
   dns.promises.lookup = async () => addresses
   syncBuiltinESMExports()`
 
-t.test('a HOST with several addresses is listened to on each that the machine has, also for metrics, and cuts off no request', async t => {
+t.test('a HOST with several addresses is listened to on each that the machine has, also for metrics, and SIGTERM under load cuts off no request', async t => {
   const preload = ['--import', `data:text/javascript,${encodeURIComponent(names)}`]
   const service = await startService(t, { HOST: 'plants.test', METRICS_PORT: '0' }, { preload })
   const { port } = new URL(service.address)
   const { port: metricsPort } = await service.logged('metrics on port')
   const stops = ['127.0.0.1', '127.0.0.2'].map((host, index) => {
     const clients = new PlantClients(overHttp(`http://${host}:${port}`, token), (index + 1) * 1_000_000)
-    return { clients, stop: clients.start(4) }
+    return { clients, stop: clients.start(16) }
   })
   for (const host of ['127.0.0.1', '127.0.0.2']) {
     t.equal((await fetch(`http://${host}:${metricsPort}/metrics`)).status, 200, host)
     t.match((await exchange(Number(port), 'hello\r\n\r\n', { host })).answers, [{ status: 400, body: /"error":40000/ }], host)
   }
   await until(() => stops.every(({ clients }) => clients.acknowledged.length > 50))
+  const start = performance.now()
   t.match(await service.end('SIGTERM'), { code: 0, stderr: '' })
+  t.ok(performance.now() - start < 10_000)
+  t.match(service.log.at(-1), { msg: 'stopped' })
   for (const { clients, stop } of stops) {
     await stop()
     t.strictSame(withoutResponse(clients), ['refused'])
+    t.strictSame(lost(clients.sent, plantsInFile(join(service.folder, 'plants.db'))), [])
   }
 })
 

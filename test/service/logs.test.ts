@@ -80,15 +80,12 @@ async function startWithLog (t: Test, log: string | 'pipe', env: Record<string, 
   }
 }
 
-for (const ACCESS_LOG of ['true', 'false']) {
-  t.test(`a log on a full disk stops neither the service nor its shutdown (ACCESS_LOG ${ACCESS_LOG})`, async t => {
-    const { address, end } = await startWithLog(t, '/dev/full', { ACCESS_LOG })
-    for (let turn = 0; turn < 3; turn++) t.equal((await create(address)).status, 200)
-    t.strictSame(await end(), {
-      code: 0, stderr: 'plant-store: the log cannot be written (ENOSPC: no space left on device, write), continuing without logs\n'
-    })
-  })
-}
+t.test('a log on a full disk stops neither the service nor its shutdown', async t => {
+  const { address, end } = await startWithLog(t, '/dev/full', { ACCESS_LOG: 'true' })
+  for (let turn = 0; turn < 3; turn++) t.equal((await create(address)).status, 200)
+  const fault = 'ENOSPC: no space left on device, write'
+  t.strictSame(await end(), { code: 0, stderr: `plant-store: the log cannot be written (${fault}), continuing without logs\n` })
+})
 
 t.test('a log without a reader does not block the service', async t => {
   const { address, stdout, stderr, end } = await startWithLog(t, 'pipe', { ACCESS_LOG: 'true' })

@@ -7,8 +7,9 @@ import { readConfiguration } from '../../src/config/configuration.js'
 import { answersError, buildService, serve, TOKEN } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
+const { app, port } = await serve(t, forgetfulStore(), { DOCS: true })
+
 t.test('/openapi.json describes everything a client needs, and is served without a token', async t => {
-  const { app } = await buildService(t, forgetfulStore())
   const response = await app.inject({ url: '/openapi.json' })
   t.equal(response.statusCode, 200)
   t.match(response.headers['content-type'], /^application\/json/)
@@ -66,25 +67,20 @@ t.test('/openapi.json describes everything a client needs, and is served without
   }
 })
 
-t.test('the API page is off in production by default, and with DOCS=false', async t => {
+t.test('the API page, to which GET / leads, is off in production by default, and with DOCS=false', async t => {
   const production = { NODE_ENV: 'production', ACCESS_TOKENS: TOKEN }
-  for (const [env, status] of [[production, 404], [{ ...production, DOCS: 'true' }, 200], [{ DOCS: 'false' }, 404], [{}, 200]] as const) {
-    const { app } = await buildService(t, forgetfulStore(), { DOCS: readConfiguration(env).DOCS })
-    t.equal((await app.inject('/docs')).statusCode, status, Object.keys(env).join())
-    t.equal((await app.inject('/openapi.json')).statusCode, 200)
-  }
+  t.strictSame([{}, { ...production, DOCS: 'true' }, production, { DOCS: 'false' }].map(env => readConfiguration(env).DOCS), [true, true, false, false])
+  t.equal((await app.inject('/docs')).statusCode, 200)
+  t.match(await app.inject('/'), { statusCode: 302, headers: { location: './docs' } })
+  const without = await buildService(t, forgetfulStore())
+  answersError(t, await without.app.inject('/docs'), 40401, notFound)
+  answersError(t, await without.app.inject('/'), 40401, notFound)
+  t.equal((await without.app.inject('/openapi.json')).statusCode, 200)
 })
 
-t.test('GET / leads to the API page where there is one, and is 404 elsewhere', async t => {
-  const withPage = await buildService(t, forgetfulStore(), { DOCS: true })
-  t.match(await withPage.app.inject('/'), { statusCode: 302, headers: { location: './docs' } })
-  t.notOk((await withPage.app.inject('/openapi.json')).json().paths['/'], 'it is no operation')
-  const { app } = await buildService(t, forgetfulStore())
-  answersError(t, await app.inject('/'), 40401, /^There is no such endpoint/)
-})
+const notFound = /^There is no such endpoint/
 
 t.test('behind a proxy that strips a prefix, the API page, its files, the document and the path that it names are found', async t => {
-  const { port } = await serve(t, forgetfulStore(), { DOCS: true })
   const proxy = createServer((request, response) => {
     const path = String(request.url).replace(/^\/behind\/a\/prefix(?=\/)/, '')
     if (path === request.url) return response.writeHead(502).end()
@@ -109,29 +105,22 @@ t.test('behind a proxy that strips a prefix, the API page, its files, the docume
 })
 
 t.test('the API page loads nothing from another origin, and its files over plain HTTP', async t => {
-  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
   const { headers } = await app.inject('/docs')
   t.match(headers['content-security-policy'], /^default-src 'self';/)
   t.notMatch(headers['content-security-policy'], /https:|upgrade-insecure-requests|[.]io/)
 })
 
-t.test('below /docs, an unknown path is 404, 40401, with an X-Request-Id', async t => {
-  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
-  const message = /^There is no such endpoint/
-  for (const path of ['/docs/nothing', '/docs/static/nothing', '/docs/static/%00', '/docs/static/..%2fx', '/docs/static//x', '/docs/static/.x', '/docs/static/%5cx']) {
-    const response = await app.inject(path)
-    answersError(t, response, 40401, message, path)
+t.test('below /docs, an unknown path, a range that a file does not have and a precondition that is false are 404, 40401', async t => {
+  for (const path of ['/nothing', '/static/nothing', '/static/%00', '/static/..%2fx', '/static//x', '/static/.x', '/static/%5cx']) {
+    const response = await app.inject(`/docs${path}`)
+    answersError(t, response, 40401, notFound, path)
     t.match(response.headers['x-request-id'], /^[\w-]{12}-\w+$/, path)
   }
-  t.equal((await app.inject('/docs/static/swagger-ui.css')).statusCode, 200)
-})
-
-t.test('below /docs, a range that a file does not have and a precondition that is false are 404, 40401', async t => {
-  const { app } = await buildService(t, forgetfulStore(), { DOCS: true })
   const url = '/docs/static/index.css'
-  for (const [name, value] of [['range', 'bytes=99999999-'], ['if-match', '"x"'], ['if-unmodified-since', 'Thu, 01 Jan 1970 00:00:00 GMT']] as const) {
-    answersError(t, await app.inject({ url, headers: { [name]: value } }), 40401, /^There is no such endpoint/, name)
+  for (const headers of [{ range: 'bytes=99999999-' }, { 'if-match': '"x"' }, { 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' }]) {
+    answersError(t, await app.inject({ url, headers }), 40401, notFound, Object.keys(headers).join())
   }
-  const { headers: { etag } } = await app.inject(url)
+  const { statusCode, headers: { etag } } = await app.inject(url)
+  t.equal(statusCode, 200)
   t.equal((await app.inject({ url, headers: { 'if-none-match': etag } })).statusCode, 304)
 })

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import net from 'node:net'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
@@ -8,12 +7,11 @@ import t, { type Test } from 'tap'
 import type { Configuration } from '../../src/config/configuration.js'
 import { readTlsPair } from '../../src/config/configuration.js'
 import type { PlantStore } from '../../src/stores/plant-store.js'
-import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { HEAD, serve } from '../support/http/service.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
 import { startService, testFolder, token } from '../support/process/program.js'
-import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 
 t.jobs = 4
@@ -86,22 +84,6 @@ for (const scheme of ['http', 'https']) {
 function withoutResponse ({ counts }: PlantClients): string[] {
   return Object.keys(counts).filter(status => !['200', '503'].includes(status))
 }
-
-t.test('SIGTERM under load cuts off no request', async t => {
-  const service = await startService(t)
-  const clients = new PlantClients(overHttp(service.address, token))
-  const stop = clients.start(64)
-  await until(() => clients.acknowledged.length > 200)
-  const start = performance.now()
-  const { code, stderr } = await service.end('SIGTERM')
-  const took = performance.now() - start
-  await stop()
-  t.equal(code, 0, stderr)
-  t.ok(took < 10_000, `${Math.round(took)} ms`)
-  t.strictSame(withoutResponse(clients), ['refused'], 'later connections are refused')
-  t.strictSame(lost(clients.sent, plantsInFile(join(service.folder, 'plants.db'))), [])
-  t.match(service.log.at(-1), { msg: 'stopped' })
-})
 
 t.test('a second signal exits immediately', async t => {
   const service = await startService(t)

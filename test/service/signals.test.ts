@@ -17,6 +17,12 @@ const OLD = 'the-old-access-token'
 const KEPT = 'the-kept-access-token'
 const NEW = 'the-new-access-token'
 
+/** The numbers of the signals that a process has handlers for. */
+function caught (pid: number): number[] {
+  const mask = BigInt(`0x${/^SigCgt:\s*(\w+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]}`)
+  return Array.from({ length: 31 }, (_, index) => index + 1).filter(signal => (mask >> BigInt(signal - 1) & 1n) === 1n)
+}
+
 t.test('SIGHUP under load: new tokens are accepted and removed ones refused, and a kept token is never refused', async t => {
   const file = join(testFolder(t), 'tokens')
   writeFileSync(file, `${OLD}\n${KEPT}\n`)
@@ -43,6 +49,16 @@ t.test('SIGHUP under load: new tokens are accepted and removed ones refused, and
   await Promise.all(stops.map(stop => stop()))
   for (const { counts } of clients) t.strictSame(Object.keys(counts), ['200'])
   t.notMatch(service.stdout, OLD)
+
+  if (process.platform === 'linux') {
+    const node = spawn('env', bare({}, [process.execPath, '-e', 'console.log(1); setInterval(() => {}, 1000)']))
+    t.teardown(() => node.kill('SIGKILL'))
+    await once(node.stdout, 'data')
+    const ofNode = caught(node.pid as number)
+    const handled = caught(service.pid).filter(signal => !ofNode.includes(signal))
+    t.strictSame(handled, [constants.signals.SIGHUP], 'of the signals that end a process; Node handles SIGTERM and SIGINT, too')
+  }
+  t.match(await service.end('SIGSEGV'), { code: null, signal: 'SIGSEGV' }, 'a crash is one')
 })
 
 t.test('SIGHUP loads a new certificate; one that does not match the key or has a damaged chain changes nothing', async t => {
@@ -91,49 +107,38 @@ async function nameOf (address: string, ca: string): Promise<string> {
   })
 }
 
-/** The numbers of the signals that a process has handlers for. */
-function caught (pid: number): number[] {
-  const mask = BigInt(`0x${/^SigCgt:\s*(\w+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]}`)
-  return Array.from({ length: 31 }, (_, index) => index + 1).filter(signal => (mask >> BigInt(signal - 1) & 1n) === 1n)
-}
-
-const withProc = { skip: process.platform !== 'linux' && 'there is no /proc' }
-
-t.test('of the signals that end a process, only SIGTERM, SIGINT and SIGHUP are handled, the first two by Node too; a crash is one', withProc, async t => {
-  const node = spawn('env', bare({}, [process.execPath, '-e', 'console.log(1); setInterval(() => {}, 1000)']))
-  t.teardown(() => node.kill('SIGKILL'))
-  await once(node.stdout, 'data')
-  const service = await startService(t)
-  const ofNode = caught(node.pid as number)
-  t.strictSame(caught(service.pid).filter(signal => !ofNode.includes(signal)), [constants.signals.SIGHUP])
-  t.match(await service.end('SIGSEGV'), { code: null, signal: 'SIGSEGV' })
-})
-
-/** Starts the service on a terminal, which script(1) makes. */
-async function startOnTerminal (t: Test, env: NodeJS.ProcessEnv) {
-  const variables = { PATH: process.env.PATH, DATA_DIR: testFolder(t), PORT: '0', ACCESS_TOKENS: token, TERM: 'xterm', ...env }
-  const terminal = spawn('env', bare(variables, ['script', '-qec', `echo pid $$; exec ${process.execPath} ${program}`, '/dev/null']))
+/** Starts a command on a terminal, which script(1) makes; its process writes its id first. */
+function startOnTerminal (t: Test, command: string) {
+  const variables = { PATH: process.env.PATH, DATA_DIR: testFolder(t), PORT: '0', ACCESS_TOKENS: token, TERM: 'xterm' }
+  const terminal = spawn('env', bare(variables, ['script', '-qec', `echo pid $$; ${command}`, '/dev/null']))
   t.teardown(() => terminal.kill('SIGKILL'))
-  let shown = ''
-  terminal.stdout.on('data', text => { shown += text })
-  const closed = once(terminal, 'close')
-  await until(() => shown.includes('ready at'))
-  const pid = Number(/pid (\d+)/.exec(shown)?.[1])
-  t.teardown(() => { try { process.kill(pid, 'SIGKILL') } catch {} })
-  return { terminal, pid, closed, shown: () => shown }
+  const shown = { text: '' }
+  terminal.stdout.on('data', text => { shown.text += text })
+  return { closed: once(terminal, 'close'), shown }
 }
 
 const withScript = needsProgram('script', 'bsdutils')
 
-t.test('on a terminal SIGHUP shuts down, as closing it does, and NO_COLOR and TERM=dumb mean no colors', withScript, async t => {
-  const [colored, noColor, dumb] = await Promise.all([{}, { NO_COLOR: '1' }, { TERM: 'dumb' }].map(env => startOnTerminal(t, env))) as [Awaited<ReturnType<typeof startOnTerminal>>, any, any]
-  process.kill(colored.pid, 'SIGHUP')
+t.test('on a terminal SIGHUP shuts down, as closing it does', withScript, async t => {
+  const { closed, shown } = startOnTerminal(t, `exec ${process.execPath} ${program}`)
+  await until(() => shown.text.includes('ready at'))
+  const pid = Number(/pid (\d+)/.exec(shown.text)?.[1])
+  t.teardown(() => { try { process.kill(pid, 'SIGKILL') } catch {} })
   // The shell and the terminal may both send it.
-  process.kill(colored.pid, 'SIGHUP')
-  await colored.closed
-  t.match(colored.shown(), /SIGHUP: finishing pending requests[^]*stopped/)
-  t.match(colored.shown(), '\u001b[')
-  for (const { shown } of [noColor, dumb]) t.notMatch(shown(), '\u001b[')
-  noColor.terminal.kill('SIGKILL')
-  await until(() => { try { return !process.kill(noColor.pid, 0) } catch { return true } })
+  process.kill(pid, 'SIGHUP')
+  process.kill(pid, 'SIGHUP')
+  await closed
+  t.match(shown.text, /SIGHUP: finishing pending requests[^]*stopped/)
+})
+
+t.test('on a terminal the log is colored, but not with NO_COLOR or TERM=dumb', withScript, async t => {
+  const logger = new URL('../../src/service/logging/logger.js', import.meta.url)
+  const code = `const { createLogger } = await import('${logger}')
+    const log = await createLogger({ LOG_LEVEL: 'info' }, process.stdout)
+    log.info('a line')`
+  const node = `${process.execPath} --input-type=module -e "${code}"`
+  const { closed, shown } = startOnTerminal(t, `${node}; NO_COLOR=1 ${node}; TERM=dumb ${node}`)
+  await closed
+  const lines = shown.text.split('\n').filter(line => line.includes('a line'))
+  t.strictSame(lines.map(line => line.includes('\u001b[')), [true, false, false])
 })

@@ -5,10 +5,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { create, launch, run, token } from '../support/process/program.js'
+import { signalWhileLoading } from '../support/process/signal-while-loading.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
-import { until } from '../support/until.js'
 
 t.jobs = 2
 
@@ -61,28 +60,6 @@ t.test('without configuration the first screen shows how to send a request, and 
   t.equal(service.stderr, '')
 })
 
-t.test('after SIGKILL under load, every acknowledged plant is stored; SIGHUP during the next start does not end it', async t => {
-  const folder = t.testdir()
-  const env = { DATA_DIR: folder, ACCESS_TOKENS: token, NODE_ENV: 'production' }
-  const service = launch(t, env)
-  const clients = new PlantClients(overHttp(await service.ready(), token))
-  const load = clients.load({ untilCut: true })
-  await until(() => clients.acknowledged.length > 300)
-  t.match(await service.end('SIGKILL'), { code: null, signal: 'SIGKILL' })
-  await load
-
-  // A supervisor may send it early.
-  const preload = ['/service/serve.js', '/service/app.js'].flatMap(module => signalWhileLoading(module, 'SIGHUP'))
-  const again = launch(t, env, { preload })
-  const address = await again.ready()
-  t.notMatch(again.stdout, /curl/, 'in production there is no first screen')
-  t.strictSame(lost(clients.sent, plantsInFile(join(folder, 'plants.db'))), [], `${clients.acknowledged.length} acknowledged`)
-  t.equal((await create(address, { id: 1, name: 'plant 1' })).status, 200, 'a retry of an acknowledged plant')
-  t.equal((await fetch(`${address}/health/ready`)).status, 200)
-  t.equal((await fetch(`${address}/docs`)).status, 404, 'in production there is no API page')
-  t.match(await again.end('SIGINT'), { code: 0, signal: null })
-})
-
 t.test('a port in use is reported in one line, for the service and for the metrics', async t => {
   const other = createServer()
   await once(other.listen(0, '127.0.0.1'), 'listening')
@@ -94,19 +71,6 @@ t.test('a port in use is reported in one line, for the service and for the metri
     t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}: check HOST, PORT and METRICS_PORT\n$`))
   }
 })
-
-/** Arguments of Node with which a process sends itself a signal while it loads a module. */
-function signalWhileLoading (module: string, signal: string): string[] {
-  // Evaluated in the module, since Node 24 runs no handler while a hook is pending.
-  const wait = `process.kill(process.pid, '${signal}'); await new Promise(resolve => setTimeout(resolve, 300));`
-  const hook = `export async function load (url, context, next) {
-    const loaded = await next(url, context)
-    return url.endsWith('${module}') ? { ...loaded, source: ${JSON.stringify(wait)} + Buffer.from(loaded.source) } : loaded
-  }`
-  const preload = `import { register } from 'node:module'; register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}))`
-  // Node 26 deprecates register; its replacement is missing in Node 20.
-  return ['--disable-warning=DEP0205', '--import', `data:text/javascript,${encodeURIComponent(preload)}`]
-}
 
 t.test('SIGTERM is handled even while the program is loading, as a process with PID 1 would otherwise ignore it', async t => {
   const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload: signalWhileLoading('/command-line.js', 'SIGTERM') })
