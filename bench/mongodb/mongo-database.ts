@@ -57,12 +57,9 @@ export async function describeMongo (url: string): Promise<NonNullable<Results['
     throw new Error(`--mongodb: no MongoDB responds at ${hosts}, start it or correct the address: ${messageOf(error)}`)
   })
   const { process: name = 'mongod', ferretdbVersion, version } = buildInfo
-  if (ferretdbVersion === undefined && /^mongo[ds]$/.test(name)) {
-    return { program: 'MongoDB', description: `MongoDB ${version} at ${hosts}` }
-  }
-  const program = ferretdbVersion === undefined ? String(name) : 'FerretDB'
-  const release = ferretdbVersion ?? version
-  return { program, description: `${program} ${release} (not MongoDB; durability not checked) at ${hosts}` }
+  const program = ferretdbVersion === undefined ? String(name).replace(/^mongo[ds]$/, 'MongoDB') : 'FerretDB'
+  const caveat = program === 'MongoDB' ? '' : ' (not MongoDB; durability not checked)'
+  return { program, description: `${program} ${ferretdbVersion ?? version}${caveat} at ${hosts}` }
 }
 
 async function withClient<T> (url: string, use: (client: MongoClient) => Promise<T>): Promise<T> {

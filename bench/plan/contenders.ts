@@ -7,8 +7,6 @@ export interface Contender {
   name: string
   label: string
   store: 'none' | 'sqlite' | 'mongodb'
-  /** What it checks of a request; `token` includes the body. */
-  checks: 'nothing' | 'body' | 'token'
   /** Whether it is plant-store, so that its error codes are checked; of a peer, only the statuses are. */
   isOurs: boolean
   module: URL
@@ -22,7 +20,7 @@ function server (name: string, label: string, isOurs: boolean, path: string): Co
   if (name.endsWith('-mongodb')) store = 'mongodb'
   const module = new URL(`../../${path}`, import.meta.url)
   const environment = { NODE_ENV: 'production', HOST: '127.0.0.1', PORT: '0' }
-  return { name, label, store, checks: 'token', isOurs, module, node: process.execPath, environment }
+  return { name, label, store, isOurs, module, node: process.execPath, environment }
 }
 
 const ours = (name: string, label: string): Contender => server(name, label, true, 'src/commands/main.js')
@@ -39,8 +37,8 @@ const noStore = { ...fastify, STORE: 'none' }
 const groupCommit = { ...fastify, STORE: 'group commit' }
 
 export const contenders: readonly Contender[] = [
-  { ...peer('bare', 'bare node:http, no checks, no store', { SERVER: 'bare' }), checks: 'nothing' },
-  { ...peer('fastify', 'Fastify + TypeBox, no store', { ...noStore, TOKEN: 'none' }), checks: 'body' },
+  peer('bare', 'bare node:http, no checks, no store', { SERVER: 'bare' }),
+  peer('fastify', 'Fastify + TypeBox, no store', { ...noStore, TOKEN: 'none' }),
   peer('fastify-token', 'Fastify + TypeBox + token, no store', noStore),
   ours('ours-sqlite', 'plant-store, SQLite'),
   peer('group-sqlite', 'Fastify, SQLite, group commit', groupCommit),

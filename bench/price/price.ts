@@ -12,9 +12,7 @@ import type { Alternation } from './alternation.js'
 const program = new URL('alternation.js', import.meta.url)
 const SLICES_PER_SECOND = 10
 const START = 1 // seconds that a process takes until it measures
-// Seconds for each server: there is no store to fill, and a further process says more than a longer one.
-const LONGEST_WARM_UP = 1
-const LONGEST_RUN = 1
+const LONGEST = 1 // s for each server: there is no store to fill, and a further process says more than a longer one
 
 /**
  * Compares servers that alternate in one process, with a process for each Node. In each round it is started twice, with
@@ -23,8 +21,8 @@ const LONGEST_RUN = 1
 export function priceSteps (specs: readonly Spec[], settings: RunSettings) {
   const measurements = specs.map((spec): Measurement => ({ spec, label: variant(spec.server).label, rounds: [] }))
   const groups = groupedBy(measurements, ({ spec: { node, connections } }) => `${connections} ${node}`)
-  const warmUp = Math.min(LONGEST_WARM_UP, settings.warmUp)
-  const duration = Math.min(LONGEST_RUN, settings.seconds)
+  const warmUp = Math.min(LONGEST, settings.warmUp)
+  const duration = Math.min(LONGEST, settings.seconds)
 
   const steps = groups.flatMap(group => [group, group.toReversed()].map((inOrder): Step => ({
     what: `price of ${group[0]?.label} and what it is compared with`,

@@ -17,14 +17,11 @@ type Bars = Omit<Panel, 'all'>
 
 const tenths = (one: Measurement, ...figures: Figure[]): string =>
   figures.flatMap(figure => medianOf(one, figure)?.toFixed(1) ?? []).join(' + ')
+const costName = 'µs of processor time per response:\nall threads + the load generator'
 const throughput: Bars = { name: 'requests/s', figure: 'perSecond', text: throughputText }
+const cost: Bars = { name: costName, figure: 'allThreads', text: one => tenths(one, 'allThreads', 'generator') }
 const perCommit: Figure = 'plantsPerCommit'
 const shared: Bars = { name: 'plants per commit', figure: perCommit, text: one => tenths(one, perCommit) }
-const cost: Bars = {
-  name: 'µs of processor time per response\n(solid: busiest thread; pale: others;\n+ the load generator\'s own)',
-  figure: 'allThreads',
-  text: one => tenths(one, 'allThreads', 'generator')
-}
 
 /** SVGs by file name. Measurements with a scripted MongoDB are left out: readers would assume they are durable. */
 export function pictures (results: Results): Record<string, string> {
@@ -32,19 +29,17 @@ export function pictures (results: Results): Record<string, string> {
     spec.case === name && (results.mongodb !== undefined || contender(spec.server).store !== 'mongodb'))
   const speed = (one: Measurement): number => medianOf(one, 'perSecond') ?? 0
   const create = inCase('create').sort((a, b) => speed(b) - speed(a))
-  const latencies = groupedBy(inCase('latency'), ({ spec }) => `${spec.rate}`)
+  const latencies = groupedBy(inCase('latency'), ({ spec }) => `${spec.rate}`).map((all): Panel =>
+    ({ name: `at ${countText(all[0]?.spec.rate)} requests/s`, figure: 'p99', text: latencyText, all }))
   const of = (all: Measurement[], ...bars: Bars[]): Panel[] => bars.map(one => ({ ...one, all }))
   const drawn: Array<[name: string, title: string, panels: Panel[]]> = [
     ['throughput', 'Create requests per second, and processor time per response', of(create, throughput, cost)],
-    ['latency', 'p99 latency in milliseconds, at equal rates', latencies.map(latencyPanel)],
+    ['latency', 'p99 latency in milliseconds, at equal rates', latencies],
     ['commits', 'How create requests share commits (plant-store, SQLite)', of(inCase('commits'), shared, throughput, cost)]
   ]
   return Object.fromEntries(drawn.flatMap(([name, title, panels]) =>
     panels.some(({ all }) => all.length > 0) ? [[`${name}.svg`, picture(title, panels, results)]] : []))
 }
-
-const latencyPanel = (all: Measurement[]): Panel =>
-  ({ name: `at ${countText(all[0]?.spec.rate)} requests/s`, figure: 'p99', text: latencyText, all })
 
 /** The p99, and in how many rounds the server did not keep up, if it did not always. */
 function latencyText (one: Measurement): string {
@@ -127,20 +122,15 @@ function tick (value: number, figure: Figure): string {
  */
 function bars ({ figure, text, all }: Panel, index: number): SeriesOption[] {
   const at = { xAxisIndex: index, yAxisIndex: index }
-  const bar = (opacity: number, valueOf: (one: Measurement) => number): SeriesOption => ({
-    ...at,
-    type: 'bar',
-    stack: `${index}`,
-    barWidth: 18,
-    data: all.map(one => ({ value: valueOf(one), itemStyle: { color: colourOf(one), opacity } }))
-  })
-  const whole = (one: Measurement): number => keepsUp(one) ? medianOf(one, figure) ?? 0 : 0
-  const part = (one: Measurement): number => medianOf(one, 'busiestThread') ?? 0
   const ranges = all.map((one, row) => {
     const range = keepsUp(one) ? rangeOf(roundsKeptUp(one), figure) : undefined
     const { low, high } = range ?? { low: 0, high: 0 }
     return { from: [low, row], to: [high, row], text: text(one) }
   })
+  const middles = all.map(one => ({
+    value: keepsUp(one) ? medianOf(one, figure) ?? 0 : 0,
+    itemStyle: { color: colourOf(one) }
+  }))
   const whiskers: SeriesOption = {
     ...at,
     type: 'scatter',
@@ -155,9 +145,7 @@ function bars ({ figure, text, all }: Panel, index: number): SeriesOption[] {
       data: ranges.map(({ from, to }) => [{ coord: from }, { coord: to }])
     }
   }
-  return figure === 'allThreads'
-    ? [bar(1, part), bar(0.45, one => whole(one) - part(one)), whiskers]
-    : [bar(1, whole), whiskers]
+  return [{ ...at, type: 'bar', barWidth: 18, data: middles }, whiskers]
 }
 
 function colourOf ({ spec }: Measurement): string {

@@ -4,10 +4,6 @@ import type { Contender } from '../plan/contenders.js'
 
 interface Probe extends Expected { send: string, token?: string }
 
-const invalid = [
-  '{"id":1}', '{"name":"Aloe"}', '{"id":"one","name":"Aloe"}', '{"id":1.5,"name":"Aloe"}', '{"id":1,', '[]'
-]
-
 /**
  * Checks the responses of a server before it is measured, those of plant-store most thoroughly.
  * @returns the number of plants that the server has stored
@@ -39,25 +35,21 @@ async function post (url: string, body: string, token: string): Promise<Response
   }
 }
 
-function probesOf ({ isOurs, store, checks }: Contender): Probe[] {
+function probesOf ({ isOurs, store }: Contender): Probe[] {
   const nextId = growingIds()
   // JSON.parse rounds the two long ids to the same number.
   const long = `90${nextId()}`
   const ids = isOurs ? [nextId(), `${long}0`, `${long}1`] : [nextId()]
   const name = '"name":"Größe \\"Ж\\" 🌱"}'
-  const refusedWith = (code: RegExp) => isOurs ? code : /./s
+  const created = ids.map((id): Probe => ({ send: `{"id":${id},${name}`, status: 200, body: `{${name}` }))
+  if (store === 'none' && !isOurs) return created
 
-  const probes: Probe[] = ids.map(id => ({ send: `{"id":${id},${name}`, status: 200, body: `{${name}` }))
-  if (isOurs || store !== 'none') {
-    const body = refusedWith(/"error":40004\b/)
-    probes.push(...ids.map(id => ({ send: `{"id":${id},"name":"another"}`, status: 400, body })))
-  }
-  if (checks !== 'nothing') {
-    probes.push(...invalid.map(send => ({ send, status: 400, body: refusedWith(/"error":4000[23]\b/) })))
-  }
-  if (checks === 'token') {
-    const send = '{"id":1,"name":"Aloe"}'
-    probes.push({ send, token: 'a-token-that-nobody-has', status: 401, body: refusedWith(/"error":40102\b/) })
-  }
-  return probes
+  const code = (number: RegExp): RegExp => isOurs ? number : /./s
+  const taken = ids.map((id): Probe =>
+    ({ send: `{"id":${id},"name":"another"}`, status: 400, body: code(/"error":40004\b/) }))
+  const invalid = ['{"id":1}', '{"name":"Aloe"}', '{"id":"one","name":"Aloe"}', '{"id":1.5,"name":"Aloe"}', '{"id":1,']
+    .map((send): Probe => ({ send, status: 400, body: code(/"error":4000[23]\b/) }))
+  const send = '{"id":1,"name":"Aloe"}'
+  const unknown = { send, token: 'a-token-that-nobody-has', status: 401, body: code(/"error":40102\b/) }
+  return [...created, ...taken, ...invalid, unknown]
 }

@@ -42,13 +42,11 @@ t.test('a server is also measured with another Node, another build, or a variabl
   t.match(variant(`plugin@${folder}`).module.href, /\/dist\/index\.js$/)
 })
 
-t.test('the plugin is compared with Fastify itself on each Node, or with the plugin of another build', async t => {
+t.test('the plugin is compared with Fastify itself, on each Node', async t => {
   const price = (words: string): string[] => planned(`--case price --connections 1 ${words}`)
   t.strictSame(price(''), ['plugin', 'fastify-token', 'fastify', 'bare'].map(name => `price ${name} 1 connection`))
   const node = process.execPath
   t.strictSame(price(`--servers plugin --nodes ${node}`), ['price plugin 1 connection', `price plugin@${node} 1 connection`])
-  const other = `plugin@${t.testdir({ dist: { 'index.js': '' } })}`
-  t.strictSame(price(`--servers plugin,${other}`), ['price plugin 1 connection', `price ${other} 1 connection`])
 })
 
 t.test('--published measures all cases for longer, into the folder that is committed', async t => {
@@ -71,8 +69,6 @@ t.test('a run that measures only a part does not replace a full one', async t =>
 })
 
 t.test('invalid options are refused with their names', async t => {
-  const together = '--url and --token must be given together'
-  const begin = '--url must begin with http:// or https://, without a user'
   for (const { words, message } of [
     { words: '--case nonsense', message: /--case "nonsense" must be one of create, / },
     { words: '--servers nginx', message: /--servers "nginx" must be/ },
@@ -80,13 +76,10 @@ t.test('invalid options are refused with their names', async t => {
     { words: '--nodes /bin/false', message: /^\/bin\/false is not a program of Node\.js/ },
     { words: '--case price --servers plugin@A=1', message: /compare variables with another case/ },
     { words: '--connections 0', message: '--connections "0" must be an integer of 1 or more' },
-    { words: '--rounds 1.5', message: /--rounds/ },
     { words: '--rate 1,,2', message: '--rate "" must be an integer of 1 or more' },
     { words: '--seconds 1,2', message: /must be a number of 0.1/ },
-    { words: '--url http://127.0.0.1:1', message: together },
-    { words: '--token x', message: together },
-    { words: '--url localhost:3000 --token x', message: begin },
-    { words: '--url http://user:secret@127.0.0.1 --token x', message: begin },
+    { words: '--url http://127.0.0.1:1', message: '--url and --token must be given together' },
+    { words: '--url http://user:secret@127.0.0.1 --token x', message: /--url must begin with http/ },
     { words: '--published --url http://127.0.0.1:1 --token x', message: /leave out --url/ },
     { words: '--unknown', message: /--unknown/ }
   ]) t.throws(() => planned(words), { name: 'TypeError', message }, words)

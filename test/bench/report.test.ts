@@ -44,7 +44,7 @@ const results = run(
 const program = 'FerretDB v1.24.0 (not MongoDB; durability not checked) at db:27017'
 const onFerret: Results = { ...results, mongodb: { program: 'FerretDB', description: program } }
 
-t.test('tables show every figure and its ratios, in lines that fit a terminal and a window of 1,000 px', async t => {
+t.test('tables show and explain every figure and its ratios, and fit a terminal and a window of 1,000 px', async t => {
   const text = tables(results)
   for (const line of text.split('\n')) t.ok(line.length <= 100, line)
   t.match(text, /server +requests\/s +÷ bare +÷ plain +range\n/)
@@ -59,14 +59,11 @@ t.test('tables show every figure and its ratios, in lines that fit a terminal an
   t.match(text, /plant-store, SQLite +16,000 +3 of 3 +900 µs +2\.50 ms +30\.0 ms\n/)
   t.match(text, /plant-store, SQLite +16,000 +120 µs/)
   t.match(text, /Fastify, SQLite, insert per request +16,000 +0 of 3 .*cannot keep up/)
-})
-
-t.test('each table explains its own columns', async t => {
-  const [create = '', , open = ''] = tables(results).split('\n\n').map(table => table.replaceAll('\n', ' '))
+  // Each table explains its own columns.
+  const [create = '', , latency = ''] = text.split('\n\n').map(table => table.replaceAll('\n', ' '))
   t.match(create, '÷ bare: the figure to its left, divided by that of bare node:http')
   t.notMatch(create, 'kept up')
-  t.match(open, 'kept up: in how many rounds at least 95 % of the rate was answered')
-  t.notMatch(open, '÷')
+  t.match(latency, 'kept up: in how many rounds at least 95 % of the rate was answered')
 })
 
 t.test('the price of the plugin is compared within each round, in a table for each Node', async t => {
@@ -90,9 +87,7 @@ t.test('a scripted MongoDB is never shown as durable, and another program is nam
 })
 
 t.test('the header tells how quick the run was, and how steady the machine', async t => {
-  t.match(header(results), /a quick run[^]*the rounds of bare node:http differ by 20 %: the machine was not idle/)
-  t.match(header(results), 'express 5.9.9')
-  t.match(header({ ...results, method: { ...results.method, isPublished: true } }), 'a published run')
+  t.match(header(results), /a quick run[^]*the rounds of bare node:http differ by 20 %: the machine was not idle[^]*express 5/)
 })
 
 t.test('pictures are drawn from the raw results', async t => {
