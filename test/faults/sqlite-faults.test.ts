@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { lost, overHttp, PlantClients, refusedAndStored } from '../support/http/plant-clients.js'
-import { failingCalls, withCompiler, type FailingCalls } from '../support/process/failing-calls.js'
+import { failingCalls, withCompiler, type FailingCall } from '../support/process/failing-calls.js'
 import { needsProgram } from '../support/process/needs.js'
 import { Program, testFolder, token } from '../support/process/program.js'
 import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
@@ -103,41 +103,32 @@ t.test('while the files may not grow (EFBIG), the service is not ready, and it r
   await recovers(t, service)
 })
 
-/** Starts the service with system calls that can be made to fail. */
-async function startFaulty (t: Test): Promise<Running & FailingCalls> {
-  const folder = testFolder(t)
-  const calls = failingCalls(folder)
-  return { ...await start(t, folder, calls.env), ...calls }
-}
+const failures: { what: string, calls: FailingCall[], message: RegExp }[] = [
+  { what: 'every write fails (EIO)', calls: ['write'], message: /^Not ready: SQLite: .*I\/O/ },
+  { what: 'every sync fails (EIO)', calls: ['sync'], message: /^Not ready: SQLite: .*I\/O/ },
+  {
+    what: 'the database thread has crashed and no other can be started (EAGAIN)',
+    calls: ['thread', 'write'],
+    message: /^Not ready: SQLite: no thread for the database could be started/
+  }
+]
 
-for (const kind of ['write', 'sync'] as const) {
-  t.test(`while every ${kind} fails (EIO), the service is not ready, and it recovers`, withCompiler, async t => {
-    const service = await startFaulty(t)
-    const { address, clients, begin, end } = service
+for (const { what, calls, message } of failures) {
+  t.test(`while ${what}, the service is not ready, and it recovers`, withCompiler, async t => {
+    const folder = testFolder(t)
+    const { env, begin, end } = failingCalls(folder)
+    const service = await start(t, folder, env)
+    const { address, clients } = service
     await clients.load({ ms: 200 })
     t.ok(clients.sent.every(({ status }) => status === 200))
     const stop = clients.start(16)
-    begin(kind)
-    await notReady(t, address, /^Not ready: SQLite: .*I\/O/)
-    end(kind)
+    for (const call of calls) begin(call)
+    await notReady(t, address, message)
+    for (const call of calls.toReversed()) end(call)
     await stop()
     await recovers(t, service)
   })
 }
-
-t.test('while the database thread has crashed and no other can be started (EAGAIN), the service is not ready, and it recovers', withCompiler, async t => {
-  const service = await startFaulty(t)
-  const { address, clients, begin, end } = service
-  await clients.load({ ms: 200 })
-  const stop = clients.start(16)
-  begin('thread')
-  begin('write')
-  await notReady(t, address, /^Not ready: SQLite: no thread for the database could be started/)
-  end('write')
-  end('thread')
-  await stop()
-  await recovers(t, service)
-})
 
 t.test('the plants of a damaged page are refused, all others are stored, and the page is not overwritten', async t => {
   const folder = testFolder(t)
@@ -146,12 +137,11 @@ t.test('the plants of a damaged page are refused, all others are stored, and the
   execute(path, `WITH RECURSIVE n(id) AS (SELECT 100000 UNION ALL SELECT id + 1 FROM n LIMIT 20000)
     INSERT INTO plants SELECT id, 'from another program', NULL FROM n; PRAGMA wal_checkpoint(TRUNCATE)`)
 
+  const file = readFileSync(path)
   const PAGE = 4_096
-  const garbage = Buffer.alloc(PAGE, 0xa5)
-  const damaged = Math.floor(readFileSync(path).length / PAGE / 2)
-  const file = openSync(path, 'r+')
-  writeSync(file, garbage, 0, PAGE, damaged * PAGE)
-  closeSync(file)
+  const from = Math.floor(file.length / PAGE / 2) * PAGE
+  const damaged = file.fill(0xa5, from, from + PAGE).subarray(from, from + PAGE)
+  writeFileSync(path, file)
 
   const { address, clients, program } = await start(t, folder, { STORE_TIMEOUT: '2000' })
   // The ids in the middle belong to that page.
@@ -168,27 +158,5 @@ t.test('the plants of a damaged page are refused, all others are stored, and the
   t.strictSame(Object.keys(others.counts), ['200'], `while a plant on the damaged page is retried, ${others.sent.length} others are stored`)
   t.equal((await ready(address)).status, 200)
   t.match(await program.end('SIGTERM'), { code: 0 })
-  t.ok(readFileSync(path).subarray(damaged * PAGE, (damaged + 1) * PAGE).equals(garbage), 'the damaged page is unchanged')
-})
-
-t.test('after a database file is replaced by a backup under load, no plant is acknowledged until a restart', async t => {
-  const folder = testFolder(t)
-  const { address, clients, path, program } = await start(t, folder)
-  await clients.load({ ms: 300 })
-  execute(path, `VACUUM INTO '${path}.backup'`)
-  const inBackup = [...clients.acknowledged]
-  const stop = clients.start(16)
-  await sleep(500)
-  renameSync(`${path}.backup`, path)
-  // Responses to earlier requests may be on their way.
-  await sleep(300)
-  const before = clients.sent.length
-  await notReady(t, address, /was deleted, moved or replaced while it was open: .* restart$/)
-  await stop()
-  t.strictSame([...new Set(clients.sent.slice(before).map(({ status }) => status))], [503])
-  t.match(await program.end('SIGTERM'), { code: 0 })
-
-  const restarted = await start(t, folder)
-  t.equal((await restarted.clients.create(1_000_000)).status, 200)
-  t.strictSame(lost(inBackup, plantsInFile(path)), [])
+  t.ok(readFileSync(path).subarray(from, from + PAGE).equals(damaged), 'the damaged page is unchanged')
 })

@@ -23,8 +23,8 @@ const SETTINGS = `
   PRAGMA fullfsync = ON;
   PRAGMA checkpoint_fullfsync = ON;`
 
-/** Failures of system calls because of the path, or of this user's permissions. */
-const PATH_FAULTS = new Set<unknown>(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENAMETOOLONG', 'ELOOP'])
+/** Because of the path, of this user's permissions, or of Node's permission model. */
+const PATH_FAULTS = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENAMETOOLONG', 'ELOOP', 'ERR_ACCESS_DENIED']
 
 export type DatabaseClass = typeof import('@photostructure/sqlite').DatabaseSync
 
@@ -62,7 +62,8 @@ function makeFolder (folder: string): void {
     if (statSync(folder).isDirectory()) return
     throw unusable(`${folder} is not a folder: move it away, or choose another one`)
   }
-  makeFolder(dirname(folder))
+  // Node's permission model can hide even `/`.
+  if (folder !== dirname(folder)) makeFolder(dirname(folder))
   mkdirSync(folder, { recursive: true })
   const above = openSync(dirname(folder), 'r')
   fsyncSync(above)
@@ -141,11 +142,9 @@ function emptyLog (database: DatabaseSyncInstance, path: string): void {
 
 /** A full disk or a lock, for example, leaves the file usable. */
 function openingError (error: unknown, path: string): SqliteError {
-  const denial = denialByNode(error, dirname(path))
-  if (denial !== undefined) return unusable(denial)
   const reason = messageOf(error)
   if ([CODE.CORRUPT, CODE.NOTADB].includes(resultCode(error))) return unusable(`${path} is damaged, or is not an SQLite database (${reason}): it was not changed; restore a backup, or choose another folder`)
-  if (isDenial(error) || PATH_FAULTS.has(codeOf(error))) return unusable(obstacleTo(path, reason))
+  if (isDenial(error) || PATH_FAULTS.includes(String(codeOf(error)))) return unusable(obstacleTo(path, reason))
   return transactionError(error)
 }
 
@@ -161,13 +160,6 @@ function obstacleTo (path: string, reason: string): string {
     }
   }
   return `${path} cannot be opened (${reason}): look at the path, the mount options, the limit on open files, and what AppArmor or SELinux forbids`
-}
-
-/** What Node's permission model (`--permission`) has to allow, in a sentence; undefined if it denied nothing. */
-export function denialByNode (error: unknown, folder: string): string | undefined {
-  if (!['ERR_ACCESS_DENIED', 'ERR_DLOPEN_DISABLED'].includes(String(codeOf(error)))) return undefined
-  const { permission = 'addons' } = error as { permission?: string }
-  return `Node's permission model denies ${permission}: start Node with --allow-worker, with --allow-fs-read for the code, and with --allow-fs-read and --allow-fs-write for ${folder}; Node 20 with --allow-addons too`
 }
 
 /** `node:sqlite` if Node has it, otherwise the package with the same interface. */

@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '../../clock.js'
 import { codeOf, messageOf } from '../../error-message.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type NewPlant } from '../plant-store.js'
-import { denialByNode, identityOf, LOCK_WAIT_MS } from './database.js'
+import { identityOf, LOCK_WAIT_MS } from './database.js'
 import type { Row } from './plants-table.js'
 import type { Failure } from './sqlite-error.js'
 import type { SqliteAnswer, SqliteRequest, ThreadData } from './sqlite-worker.js'
@@ -115,12 +115,18 @@ function toCreateError ({ kind, message }: Failure): CreateError {
 
 /** Why the code of a thread cannot be loaded, or is not allowed to run; undefined if it died of something else. */
 function loadingFailure (error: unknown, path: string): Failure | undefined {
-  const denial = denialByNode(error, dirname(path))
-  if (denial !== undefined) return { kind: 'unusable', message: denial }
-  // In a bundle, the address of the code is not valid, or nothing is there.
-  if (!/^(ERR_INVALID_URL|(ERR_)?MODULE_NOT_FOUND)$/.test(String(codeOf(error)))) return undefined
-  const message = `the code of the database thread cannot be loaded (${messageOf(error)}): if the app is bundled, mark plant-store as external`
-  return { kind: 'unusable', message }
+  switch (codeOf(error)) {
+    case 'ERR_ACCESS_DENIED':
+    case 'ERR_DLOPEN_DISABLED':
+      return { kind: 'unusable', message: `Node's permission model denies what the store needs (${messageOf(error)}): start Node with --allow-worker, with --allow-fs-read for the code, and with --allow-fs-read and --allow-fs-write for ${dirname(path)}; Node 20 with --allow-addons too` }
+    // In a bundle, the address of the code is not valid, or nothing is there.
+    case 'ERR_INVALID_URL':
+    case 'ERR_MODULE_NOT_FOUND':
+    case 'MODULE_NOT_FOUND':
+      return { kind: 'unusable', message: `the code of the database thread cannot be loaded (${messageOf(error)}): if the app is bundled, mark plant-store as external` }
+    default:
+      return undefined
+  }
 }
 
 /** The threads of every store, which share one listener on the process. */

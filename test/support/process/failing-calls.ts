@@ -4,10 +4,14 @@ import { join } from 'node:path'
 import { needsProgram } from './needs.js'
 import { projectFile } from './program.js'
 
-type Kind = 'write' | 'sync' | 'link' | 'thread'
+export type FailingCall = 'write' | 'sync' | 'link' | 'thread'
 
 /** Makes system calls fail in processes that have the variables of `env`; see `failing-calls.c`. */
-export interface FailingCalls { env: Record<string, string>, begin: (kind: Kind) => void, end: (kind: Kind) => void }
+interface FailingCalls {
+  env: Record<string, string>
+  begin: (kind: FailingCall) => void
+  end: (kind: FailingCall) => void
+}
 
 /** The options of tests that need a C compiler. */
 export const withCompiler = needsProgram('gcc', 'gcc libc6-dev')
