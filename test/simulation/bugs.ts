@@ -20,11 +20,11 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['an insert is given up when connections to another server are lost', 'if (isOnServer)', 'if (true)']
   ],
   'stores/mongo/mongo-outcomes.js': [
-    ['an early 200: a write concern error is ignored', 'writeConcernError === undefined', 'true'],
-    ['an early 200: the number of inserted documents is ignored', 'Number(n) + errors === sent', 'true'],
+    ['an early 200: a write concern error is ignored', 'writeConcernError !== undefined', 'false'],
+    ['an early 200: the number of inserted documents is ignored', 'Number(n) + errors.size !== sent', 'false'],
     ['the wrong index of a write error', 'errors.set(index, error)', 'errors.set(Math.max(index - 1, 0), error)'],
-    ['a 200 for another plant: a name is not compared', 'existing.name === name &&', ''],
-    ['a 200 for another plant: a tag is not compared', '&& existing.tag === tag', ''],
+    ['a 200 for another plant: a name is not compared', 'existing.name === plant.name &&', ''],
+    ['a 200 for another plant: a tag is not compared', '&& existing.tag === plant.tag', ''],
     [
       'an unknown outcome reported as not stored: a server error without a label',
       "error.errorLabels?.includes('NoWritesPerformed')",

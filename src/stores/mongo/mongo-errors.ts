@@ -3,7 +3,7 @@
  * of this copy's classes. https://github.com/mongodb/node-mongodb-native/blob/main/src/error.ts
  */
 export interface DriverError extends Error {
-  /** The server's: it refused a command, or the handshake of a connection. */
+  /** The server's, which refused a command, or the handshake of a connection. */
   code?: number | string
   codeName?: string
   errorLabels?: readonly string[]
@@ -15,7 +15,6 @@ export interface DriverError extends Error {
 
 /** What the driver knows of the servers. */
 export interface Topology { servers: ReadonlyMap<string, ServerDescription> }
-
 interface ServerDescription { address: string, type: string, error: DriverError | null }
 
 /** The servers among which a MongoServerSelectionError found none; undefined for any other error. */
@@ -23,22 +22,21 @@ export function serversOf ({ reason }: DriverError): ServerDescription[] | undef
   return reason?.servers && [...reason.servers.values()]
 }
 
-/** The error of a command that was not sent, with each server and its error, also if none responded so far. */
+/** The error of a command that was not sent, with each server and its error if none of them can be reached. */
 export function unsentBecause (error: DriverError, topology: Topology | undefined): DriverError {
-  const types = [...topology?.servers.values() ?? []].map(({ type }) => type)
-  if (types.length === 0 || types.some(type => type !== 'Unknown')) return error
-  return Object.assign(new Error(error.message), { name: 'MongoServerSelectionError', reason: topology })
+  const servers = [...topology?.servers.values() ?? []]
+  const areAway = servers.every(({ type }) => type === 'Unknown') && servers.some(({ error }) => error !== null)
+  return areAway ? Object.assign(new Error(), { name: 'MongoServerSelectionError', reason: topology }) : error
 }
 
 /** Why MongoDB did not do it, in one line. It contains hosts, never credentials, and nothing of a plant. */
 export function faultOf (error: DriverError): string {
-  const servers = serversOf(error)
-  if (servers === undefined) return `MongoDB: ${wordingOf(error)}`
-  const faults = servers.map(({ address, type, error }) => {
+  const faults = serversOf(error)?.map(({ address, type, error }) => {
     const state = type === 'Unknown' ? 'no response' : type
     return `${address}: ${error === null ? state : wordingOf(error)}`
   })
-  return `MongoDB is not reachable: ${faults.join('; ') || wordingOf(error)}`
+  const isOfServers = faults !== undefined && faults.length > 0
+  return isOfServers ? `MongoDB is not reachable: ${faults.join('; ')}` : `MongoDB: ${wordingOf(error)}`
 }
 
 /** A code that a server sent. Its message is left out: it may contain the command, and so the plants. */
@@ -57,8 +55,7 @@ function wordingOf (error: DriverError): string {
 
 /** Whether MongoDB did not respond in time, to a command or a connection, rather than being known to be unreachable. */
 export function wasSilent (error: DriverError): boolean {
+  const timedOut = ({ name }: Error) => /^Mongo(?:Network|WaitQueue)TimeoutError$/.test(name)
   const servers = serversOf(error) ?? []
-  const errors = [error, ...servers.map(({ error }) => error)]
-  return errors.some(error => /^Mongo(?:Network|WaitQueue)TimeoutError$/.test(error?.name ?? '')) ||
-    servers.some(({ type, error }) => type === 'Unknown' && error === null)
+  return timedOut(error) || servers.some(({ type, error }) => error === null ? type === 'Unknown' : timedOut(error))
 }

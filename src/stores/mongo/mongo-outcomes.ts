@@ -57,26 +57,19 @@ function codes (...byName: Record<string, number>[]): Set<number> {
   return new Set(byName.flatMap(codes => Object.values(codes)))
 }
 
-/** The largest document that MongoDB takes, in bytes: `maxBsonObjectSize` of its `hello`. */
+/** Bytes that MongoDB takes: `maxBsonObjectSize` of its `hello`. */
 const LARGEST_DOCUMENT = 16 * 1024 * 1024
 
-/** Reads the response to the insert of a number of plants. */
 export function evidenceOf ({ n, writeErrors = [], writeConcernError }: InsertReply, sent: number): Evidence {
   const errors = new Map<number, WriteError>()
   for (const error of writeErrors) {
     const index = Number(error.index)
     if (index >= 0 && index < sent) errors.set(index, error)
   }
-  const doubt = writeConcernError === undefined
-    ? miscount(n, errors.size, sent)
-    : new PlantOutcomeUnknown(`MongoDB: write concern ${describe(writeConcernError)}`)
-  return { errors, doubt }
-}
-
-function miscount (n: unknown, errors: number, sent: number): PlantOutcomeUnknown | undefined {
-  if (Number(n) + errors === sent) return undefined
-  const counts = `${n} inserted, and ${errors} errors`
-  return new PlantOutcomeUnknown(`MongoDB: the response to an insert of ${sent} counts ${counts}`)
+  let doubt: string | undefined
+  if (writeConcernError !== undefined) doubt = `write concern ${describe(writeConcernError)}`
+  else if (Number(n) + errors.size !== sent) doubt = `the response counts ${n} of ${sent} inserted, and ${errors.size} errors`
+  return { errors, doubt: doubt === undefined ? undefined : new PlantOutcomeUnknown(`MongoDB: ${doubt}`) }
 }
 
 /** Why the store refused every plant of a batch; undefined if it did not. */
@@ -91,18 +84,17 @@ export function idOf ({ _id }: ExistingDocument): string {
   return String(Number.isInteger(_id) ? BigInt(Number(_id)) : _id)
 }
 
-/** The outcome of a plant that an index of the collection refused as a duplicate. */
-export function duplicateOutcome (
-  { id, name, tag }: NewPlant, documents: ReadonlyMap<string, ExistingDocument>, index: object = { _id: 1 }
-): WriteResult {
-  const existing = documents.get(String(id))
-  if (existing !== undefined) return existing.name === name && existing.tag === tag ? 'same' : 'taken'
-  if (!('_id' in index)) return refusal('MongoDB: another unique index of the collection refuses it')
+/**
+ * The outcome of a plant that an index of the collection refused as a duplicate.
+ * @param existing the document with its id, if there is one
+ */
+export function duplicateOutcome (plant: NewPlant, existing?: ExistingDocument, index?: object): WriteResult {
+  if (existing !== undefined) return existing.name === plant.name && existing.tag === plant.tag ? 'same' : 'taken'
+  if (index !== undefined && !('_id' in index)) return refusal('MongoDB: another unique index of the collection refuses it')
   // A failover may still roll it back.
   return new PlantOutcomeUnknown('MongoDB: a plant with this id exists, but not on the majority yet')
 }
 
-/** Why a plant of a batch was not stored, or may not have been. */
 export function writeFailure (error: WriteError): CreateError {
   const reason = `MongoDB: write ${describe(error)}`
   return isRefusal(error) ? refusal(reason) : new PlantOutcomeUnknown(reason)
@@ -130,8 +122,7 @@ function isRefusal ({ code, errorLabels = [] }: { code?: number | string, errorL
 
 /** Why a plant is too large for a document (https://bsonspec.org); undefined if it is not. */
 export function refusalOfSize ({ name, tag }: NewPlant): PlantNotStored | undefined {
-  const tagBytes = tag === undefined ? 0 : 10 + Buffer.byteLength(tag)
-  const bytes = 29 + Buffer.byteLength(name) + tagBytes
+  const bytes = 29 + Buffer.byteLength(name) + (tag === undefined ? 0 : 10 + Buffer.byteLength(tag))
   if (bytes <= LARGEST_DOCUMENT) return undefined
   return refusal(`MongoDB: its document would have ${bytes} bytes, and MongoDB takes ${LARGEST_DOCUMENT} at most`)
 }

@@ -5,6 +5,10 @@ import {
 } from './mongo-driver.js'
 import { MongoWriter } from './mongo-writer.js'
 
+interface AllOptions {
+  collection?: MongoCollection, db?: MongoDatabase, client?: MongoDriverClient, url?: string, storeTimeout?: number
+}
+
 /** One of the four options. The driver may be any version 7. */
 export type MongoPlantStoreOptions =
   /** The driver's `Collection`. */
@@ -16,9 +20,6 @@ export type MongoPlantStoreOptions =
   /** As with `client`, for a client of the store's own, whose timeouts follow from `storeTimeout` (10,000 ms). */
   | { url: string, storeTimeout?: number }
 
-type Given = { collection: MongoCollection, db: MongoDatabase, client: MongoDriverClient } &
-  { url: string, storeTimeout: number }
-
 /**
  * Stores plants in MongoDB (5.0 or later; replica set, sharded cluster or single server), as documents `{ _id: Long,
  * name, tag? }`, written with `{ w: 'majority', j: true }`: a plant is acknowledged when its write can no longer be
@@ -28,7 +29,7 @@ type Given = { collection: MongoCollection, db: MongoDatabase, client: MongoDriv
  * @throws {TypeError} if the options or the URL are invalid; the message contains no credentials
  */
 export function mongoPlantStore (options: MongoPlantStoreOptions): PlantStore {
-  const { collection, db, client, url, storeTimeout = 10_000 }: Partial<Given> = options ?? {}
+  const { collection, db, client, url, storeTimeout = 10_000 }: AllOptions = options ?? {}
   const plants = collection ?? (db ?? (client && databaseOf(client)))?.collection('plants')
   if (plants !== undefined) return new BatchedPlantStore(new MongoWriter(plants))
   if (typeof url !== 'string') throw new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')

@@ -13,6 +13,7 @@ import {
 const CHECK_TIMEOUT_MS = 5_000
 
 type Results = readonly WriteResult[]
+/** By id, in decimal digits. */
 type ExistingDocuments = ReadonlyMap<string, ExistingDocument>
 
 /**
@@ -90,15 +91,15 @@ export class MongoWriter implements StoreWriter {
       const error = errors.get(index)
       if (error === undefined) return doubt ?? 'stored'
       if (error.code !== DUPLICATE_KEY) return writeFailure(error)
-      return existing instanceof Error ? existing : duplicateOutcome(plant, existing, error.keyPattern)
+      if (existing instanceof Error) return existing
+      return duplicateOutcome(plant, existing.get(String(plant.id)), error.keyPattern)
     })
   }
 
   /** Reads what the majority has under the plants' ids. */
   async #readExisting (plants: readonly NewPlant[], attempt: Attempt): Promise<ExistingDocuments | CreateError> {
     const filter = { _id: { $in: plants.map(({ id }) => id) } }
-    const { signal, comment } = attempt
-    const options = { ...COMMAND_OPTIONS, readConcern: 'majority', signal, comment }
+    const options = { ...COMMAND_OPTIONS, readConcern: 'majority', signal: attempt.signal, comment: attempt.comment }
     try {
       const documents = await attempt.settle(() => this.plants.find(filter, options).toArray())
       return new Map((documents as ExistingDocument[]).map(document => [idOf(document), document]))

@@ -26,9 +26,9 @@ const duplicate = writeErrors({ at: [0], code: 11000, message })
 
 /** What MongoDB does with the insert of one plant, and the results. */
 const inserts: [name: string, insert: Cue, result: object][] = [
-  ['the response counts none', miscount(0), [unknown('MongoDB: the response to an insert of 1 counts 0 inserted, and 0 errors')]],
-  ['the response counts too many', miscount(2), [unknown(/counts 2 inserted/)]],
-  ['the response counts nothing', miscount(undefined), [unknown(/counts undefined inserted/)]],
+  ['the response counts none', miscount(0), [unknown('MongoDB: the response counts 0 of 1 inserted, and 0 errors')]],
+  ['the response counts too many', miscount(2), [unknown(/counts 2 of 1 inserted/)]],
+  ['the response counts nothing', miscount(undefined), [unknown(/counts undefined of 1 inserted/)]],
   ['the count is a double', miscount(new Double(1)), ['stored']],
   ['the count is a long', miscount(Long.fromNumber(1)), ['stored']],
   ['another unique index refuses it', duplicate, [refused('MongoDB: another unique index of the collection refuses it')]],
@@ -198,7 +198,7 @@ t.test('the reason why MongoDB is unreachable is one line, without what a server
     [failed({ address: 'a:1', error: new Error('connect ECONNREFUSED a:1') }, { address: 'b:2', error: refusal }),
       'MongoDB is not reachable: a:1: connect ECONNREFUSED a:1; b:2: error 18 (AuthenticationFailed)'],
     [failed({ address: 'a:1', error: null, type: 'RSSecondary' }), 'MongoDB is not reachable: a:1: RSSecondary'],
-    [failed(), 'MongoDB is not reachable: timed out'],
+    [failed(), 'MongoDB: timed out'],
     [withoutReason, 'MongoDB: timed out'],
     [new Error(`the pool was cleared because of "${message}"`, { cause: refusal }), 'MongoDB: error 18 (AuthenticationFailed)'],
     [new DOMException('aborted', { name: 'AbortError', cause: new Error('no response in time') }), 'MongoDB: no response in time'],
