@@ -12,7 +12,7 @@ import { healthRoutes, type Health } from './health.js'
 import { clientErrorHandler } from './http/client-errors.js'
 import { faultOf, requestIds, unknownRoute } from './http/requests.js'
 import { configureServer, drain, serverOptions } from './http/server.js'
-import { faultLoggers, logAccess } from './logging/logger.js'
+import { faultLoggers, logAccess } from './logger.js'
 import type { ServiceMetrics } from './metrics.js'
 import { describeApi } from './openapi.js'
 

@@ -9,7 +9,7 @@ import { StoreUnusable } from '../stores/plant-store.js'
 import { ConfigurationError, isSocketPath, readConfiguration, version } from '../config/configuration.js'
 import { createStore, describeStore } from '../config/configured-store.js'
 import { listenOn, removeStaleSocket } from './http/server.js'
-import { createLogger } from './logging/logger.js'
+import { createLogger } from './logger.js'
 
 /**
  * Runs the service until a signal ends it; throws a ConfigurationError or StoreUnusable if it cannot start.

@@ -132,7 +132,7 @@ t.test('on a terminal SIGHUP shuts down, as closing it does', withScript, async 
 })
 
 t.test('on a terminal the log is colored, but not with NO_COLOR or TERM=dumb', withScript, async t => {
-  const logger = new URL('../../src/service/logging/logger.js', import.meta.url)
+  const logger = new URL('../../src/service/logger.js', import.meta.url)
   const code = `const { createLogger } = await import('${logger}')
     const log = await createLogger({ LOG_LEVEL: 'info' }, process.stdout)
     log.info('a line')`
