@@ -2,26 +2,23 @@ import { createWriteStream, fstatSync, readSync, statSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { readStoreLocation, type StoreLocation } from '../config/configuration.js'
-import { databaseFile, describeStore, unusableUrl } from '../config/configured-store.js'
+import { databaseFile, unusableUrl } from '../config/configured-store.js'
 import type { Command, Surroundings } from './command-line.js'
 import { createFile } from './new-file.js'
 import { runCopy, type Tally } from './run-copy.js'
 import { CopyError, type Entry, type PlantSource } from './sources/plant-source.js'
 
 /** `plant-store export`: writes every plant of the configured store as a line of NDJSON; returns the exit code. */
-export async function exportPlants ({ file, quiet }: Command, surroundings: Surroundings): Promise<number> {
-  const location = readStoreLocation(surroundings.env)
-  const { stdout } = surroundings
+export async function exportPlants (command: Command, surroundings: Surroundings): Promise<number> {
+  const { file } = command
+  const { env, stdout } = surroundings
+  const location = readStoreLocation(env)
   const isFile = file !== '-'
   if (!isFile && isOutputClosed()) throw new CopyError('standard output is closed: name a file to export to')
-  const task = {
-    name: 'export',
-    from: describeStore(location),
-    to: isFile ? file : 'standard output',
-    // On a terminal the plants themselves show the progress.
-    quiet: quiet || (!isFile && stdout.isTTY === true)
-  } as const
-  return runCopy(task, await openSource(location), surroundings, async (pages, tally, signal) => {
+  // On a terminal the plants themselves show the progress.
+  const quiet = command.quiet || (!isFile && stdout.isTTY === true)
+  const source = await openSource(location)
+  return runCopy({ ...command, quiet }, location, source, surroundings, async (pages, tally, signal) => {
     // An interruption may come before the file is opened: then it must not be created again.
     if (isFile) await createFile(file, path => writeLines(pages, createWriteStream(path, { flags: 'r+' }), tally, signal))
     else await writeLines(pages, stdout, tally, signal)

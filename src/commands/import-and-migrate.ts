@@ -1,9 +1,9 @@
 import { ConfigurationError, readStoreLocation, type StoreLocation } from '../config/configuration.js'
-import { createStore, databaseFile, describeStore } from '../config/configured-store.js'
+import { createStore, databaseFile } from '../config/configured-store.js'
 import { messageOf } from '../error-message.js'
 import { PlantNotStored, PlantOutcomeUnknown, type PlantStore } from '../stores/plant-store.js'
 import type { Command, Surroundings } from './command-line.js'
-import { runCopy, type Tally, type Task } from './run-copy.js'
+import { runCopy, type Tally } from './run-copy.js'
 import { ndjsonSource } from './sources/ndjson-source.js'
 import { CopyError, type Entry, type PlantSource } from './sources/plant-source.js'
 import { sqliteSource } from './sources/sqlite-source.js'
@@ -14,29 +14,26 @@ const STORE_TIMEOUT = 60_000
 const MAX_PAGES = 6
 
 /** `plant-store import`: stores the plant of each line of NDJSON in the configured store; returns the exit code. */
-export async function importPlants ({ file, quiet }: Command, surroundings: Surroundings): Promise<number> {
-  const location = readStoreLocation(surroundings.env)
-  const from = file === '-' ? 'standard input' : file
-  return copyToStore({ name: 'import', from, to: describeStore(location), quiet }, ndjsonSource(file), location, surroundings)
+export async function importPlants (command: Command, surroundings: Surroundings): Promise<number> {
+  return copyToStore(command, readStoreLocation(surroundings.env), ndjsonSource(command.file), surroundings)
 }
 
 /** `plant-store migrate`: copies every plant of DATA_DIR to MONGODB_URL; returns the exit code. */
-export async function migrate ({ quiet }: Command, surroundings: Surroundings): Promise<number> {
+export async function migrate (command: Command, surroundings: Surroundings): Promise<number> {
   const location = readStoreLocation(surroundings.env)
-  const { DATA_DIR, MONGODB_URL } = location
-  if (MONGODB_URL === undefined) throw new ConfigurationError('MONGODB_URL is not set: set it, or MONGODB_URL_FILE, to the MongoDB that the plants are copied to')
-  const source = await sqliteSource(databaseFile(DATA_DIR))
-  const from = describeStore({ DATA_DIR })
-  return copyToStore({ name: 'migrate', from, to: describeStore(location), quiet }, source, location, surroundings)
+  if (location.MONGODB_URL === undefined) throw new ConfigurationError('MONGODB_URL is not set: set it, or MONGODB_URL_FILE, to the MongoDB that the plants are copied to')
+  return copyToStore(command, location, await sqliteSource(databaseFile(location.DATA_DIR)), surroundings)
 }
 
-async function copyToStore (task: Task, source: PlantSource, location: StoreLocation, surroundings: Surroundings) {
+async function copyToStore (
+  command: Command, location: StoreLocation, source: PlantSource, surroundings: Surroundings
+): Promise<number> {
   const store = await createStore({ ...location, STORE_TIMEOUT })
   await store.open?.()
   try {
     // An unreachable MongoDB most likely means a wrong URL; a locked database file is waited for with each plant.
     if (location.MONGODB_URL !== undefined) await requireReady(store)
-    return await runCopy(task, source, surroundings, (...copy) => createPlants(store, ...copy))
+    return await runCopy(command, location, source, surroundings, (...copy) => createPlants(store, ...copy))
   } finally {
     await store.close?.()
   }

@@ -1,17 +1,10 @@
-import type { Output, Surroundings } from './command-line.js'
+import type { StoreLocation } from '../config/configuration.js'
+import { describeStore } from '../config/configured-store.js'
+import type { Command, Output, Surroundings } from './command-line.js'
 import type { Entry, PlantSource } from './sources/plant-source.js'
 
 /** Further plants that are not copied are counted, but not named. */
 const MAX_NAMED = 100
-
-export interface Task {
-  name: 'export' | 'import' | 'migrate'
-  /** The source and the target, for people. */
-  from: string
-  to: string
-  /** Whether only problems, and the counts of plants, are shown. */
-  quiet: boolean
-}
 
 /**
  * Runs a copy. Progress and up to 100 plants that are not copied are reported on standard error, and the counts, except
@@ -21,10 +14,10 @@ export interface Task {
  * @throws if it was interrupted, or could not be finished
  */
 export async function runCopy (
-  task: Task, source: PlantSource, { interruption, stdout, stderr }: Surroundings,
+  command: Command, location: StoreLocation, source: PlantSource, { interruption, stdout, stderr }: Surroundings,
   copy: (pages: AsyncIterable<readonly Entry[]>, tally: Tally, interruption: AbortSignal) => Promise<void>
 ): Promise<number> {
-  const progress = showProgress(task, stderr, () => stateOf(source, tally))
+  const progress = showProgress(command, describeStore(location), stderr, () => stateOf(source, tally))
   const tally = new Tally(progress.line)
   try {
     await copy(source.pages(interruption), tally, interruption)
@@ -32,17 +25,18 @@ export async function runCopy (
     progress.end()
     const { copied, alreadyThere, inConflict, invalid, notCopied } = tally
     if (notCopied > MAX_NAMED) progress.line(`and ${(notCopied - MAX_NAMED).toLocaleString('en')} more`)
-    if (task.name !== 'export') stdout.write(`copied ${copied}, already there ${alreadyThere}, in conflict ${inConflict}, invalid ${invalid}\n`)
+    if (command.name !== 'export') stdout.write(`copied ${copied}, already there ${alreadyThere}, in conflict ${inConflict}, invalid ${invalid}\n`)
   }
   return tally.notCopied === 0 ? 0 : 1
 }
 
 /**
- * Shows the state of a task until it ends: on a terminal in a line that is redrawn ten times a second, otherwise in a
- * line every five seconds.
+ * Shows the store of a command, and its state until it ends: on a terminal in a line that is redrawn ten times a
+ * second, otherwise in a line every five seconds.
  */
 export function showProgress (
-  { name, from, to, quiet }: Task, output: Pick<Output, 'isTTY' | 'columns' | 'write'>, state: () => string
+  { name, quiet }: Pick<Command, 'name' | 'quiet'>, store: string,
+  output: Pick<Output, 'isTTY' | 'columns' | 'write'>, state: () => string
 ) {
   /** Writes a line above the progress, even with `--quiet`. */
   function line (text: string): void {
@@ -56,7 +50,7 @@ export function showProgress (
     else line(text)
   }
 
-  if (!quiet) line(`from ${from}\nto   ${to}`)
+  if (!quiet) line(`${name}: ${store}`)
   const timer = quiet ? undefined : setInterval(show, output.isTTY ? 100 : 5_000)
   return {
     line,

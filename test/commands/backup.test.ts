@@ -30,7 +30,7 @@ t.test('a backup has every plant acknowledged before it, to the byte, while plan
   ended.abort()
   await creating
   t.match({ code, stdout, stderr }, { code: 0, stdout: /^$/, stderr: /^$/ })
-  t.ok(created > 10n, 'plants were created meanwhile')
+  t.ok(created > 0n, 'plants were created meanwhile')
   const after = bytesOfPlants(file, "name <> 'meanwhile'")
   t.ok(isDeepStrictEqual(after, before))
   t.equal(statSync(file).mode & 0o007, 0, 'the backup is not readable by more users than the database')

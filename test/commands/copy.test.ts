@@ -1,9 +1,8 @@
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
-import { Tally } from '../../src/commands/run-copy.js'
 import { createPlants } from '../../src/commands/import-and-migrate.js'
 import { CopyError, type Entry } from '../../src/commands/sources/plant-source.js'
-import { showProgress } from '../../src/commands/run-copy.js'
+import { showProgress, Tally } from '../../src/commands/run-copy.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
 import { until } from '../support/until.js'
 import { manyPlants, pagesOf } from './plants.js'
@@ -79,13 +78,13 @@ function show (t: Test, { isTTY = false, columns = 80 } = {}) {
   t.teardown(() => mock.timers.reset())
   let text = ''
   const output = { isTTY, columns, write: (more: string) => { text += more; return true } }
-  const progress = showProgress({ name: 'export', from: 'a store', to: 'a file', quiet: false }, output, () => '50 %, 1,500,000 plants')
+  const progress = showProgress({ name: 'export', quiet: false }, 'a store', output, () => '50 %, 1,500,000 plants')
   const take = () => {
     const taken = text
     text = ''
     return taken
   }
-  t.equal(take(), isTTY ? '\rfrom a store\nto   a file\x1b[K\n' : 'from a store\nto   a file\n')
+  t.equal(take(), isTTY ? '\rexport: a store\x1b[K\n' : 'export: a store\n')
   return { ...progress, take }
 }
 

@@ -84,7 +84,7 @@ t.test('SIGINT and SIGTERM end an import, also from a FIFO that nobody writes to
   await Promise.all(cases.map(async ({ signal, from, input, copied }) => {
     const importing = new Program(['import', from], { DATA_DIR: folder }, { input: true })
     importing.child.stdin?.write(input)
-    await until(() => importing.stderr.includes('to ') && plantsInFile(join(folder, 'plants.db')).size >= copied)
+    await until(() => importing.stderr.includes('import: SQLite, ') && plantsInFile(join(folder, 'plants.db')).size >= copied)
     const timer = setTimeout(() => importing.child.kill('SIGKILL'), 10_000)
     const { code, stdout, stderr } = await importing.end(signal)
     clearTimeout(timer)
