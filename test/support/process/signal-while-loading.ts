@@ -1,10 +1,10 @@
 /** Arguments of Node with which a process sends itself a signal while it loads a module. */
 export function signalWhileLoading (module: string, signal: string): string[] {
-  // Evaluated in the module, since Node 24 runs no handler while a hook is pending.
-  const wait = `process.kill(process.pid, '${signal}'); await new Promise(resolve => setTimeout(resolve, 300));`
+  // Evaluated in the module, since Node 24 runs no handler while a hook is pending; at its end, where it moves no line.
+  const wait = `\nprocess.kill(process.pid, '${signal}'); await new Promise(resolve => setTimeout(resolve, 300));`
   const hook = `export async function load (url, context, next) {
     const loaded = await next(url, context)
-    return url.endsWith('${module}') ? { ...loaded, source: ${JSON.stringify(wait)} + Buffer.from(loaded.source) } : loaded
+    return url.endsWith('${module}') ? { ...loaded, source: Buffer.from(loaded.source) + ${JSON.stringify(wait)} } : loaded
   }`
   const preload = `import { register } from 'node:module'; register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}))`
   // Node 26 deprecates register; its replacement is missing in Node 20.
