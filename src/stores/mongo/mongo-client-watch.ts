@@ -15,7 +15,7 @@ export class Attempt {
   /** Undefined if it was not sent, or if the client does not monitor commands. */
   connectionId: unknown
   readonly #limit = new AbortController()
-  readonly signal = this.#limit.signal
+  readonly signal: AbortSignal = this.#limit.signal
   readonly #timers: object[] = []
 
   constructor (private readonly clock: Clock) {}
