@@ -8,10 +8,9 @@ import { PlantNotStored } from '../../src/stores/plant-store.js'
 import { SqliteClient } from '../../src/stores/sqlite/sqlite-client.js'
 import { VirtualClock } from '../support/virtual-clock.js'
 import { Random } from './random.js'
-import { RejectingWriter } from './rejecting-writer.js'
 import { SimulatedMongo } from './simulated-mongo.js'
 import { SimulatedSqlite } from './simulated-sqlite.js'
-import { fieldsOf } from './simulated-store.js'
+import { fieldsOf, rejectingWriter } from './simulated-store.js'
 import type { Step, Story } from './story.js'
 
 type Status = 200 | 400 | 500 | 503 | 504
@@ -28,7 +27,6 @@ interface Request {
 /** The time after the last fault in which all pending plants must be stored: a back-off, and some attempts. */
 const RECOVERY_MS = 1_000
 const TOO_LARGE = 'x'.repeat(17_000_000)
-/** The body of every request. */
 const BODY = Buffer.alloc(100)
 /** A response may be as late as a timer. */
 const TIMER_MS = 2
@@ -48,7 +46,6 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   const acknowledged = new Map<number, string>()
   const start = clock.now()
   let contradiction: string | undefined
-  let isClosing = false
   let closingAt = Infinity
   let isClosed = false
   let unanswered = 0
@@ -59,7 +56,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     const writer = simulated instanceof SimulatedMongo
       ? new MongoWriter(simulated.connect(), story.ownClient ? () => simulated.connect() : undefined, clock)
       : new SqliteClient('simulated.db', clock, simulated.startThread)
-    const store = new BatchedPlantStore(new RejectingWriter(writer, simulated), clock, random.next)
+    const store = new BatchedPlantStore(rejectingWriter(writer, simulated), clock, random.next)
     const queue = new PendingLimits({ bodyLimit: 1_000, queueLimit, queueBytes: 1_000_000 })
     return { store, queue, createPlant: plantCreator(store, queue, storeTimeout, clock) }
   }
@@ -94,12 +91,12 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     if (now > at + storeTimeout + TIMER_MS) contradict(`${status} for ${plant} came after ${now - at} ms`)
     switch (status) {
       case 200:
-        if (simulated.durable(BigInt(id)) !== text) contradict(`200 for ${plant}, which is not stored durably`)
         acknowledged.set(id, text)
-        break
+        if (simulated.durable(BigInt(id)) === text) return
+        return contradict(`200 for ${plant}, which is not stored durably`)
       case 400:
-        if ([undefined, text].includes(simulated.durable(BigInt(id)))) contradict(`400 for ${plant}, but no other plant has the id`)
-        break
+        if (![undefined, text].includes(simulated.durable(BigInt(id)))) return
+        return contradict(`400 for ${plant}, but no other plant has the id`)
       case 500: return contradict(`500 for ${plant}: ${String((payload as ApiError).cause)}`)
       default: if (!isExcused(request, payload)) contradict(`${status} for ${plant}, for no reason`)
     }
@@ -115,19 +112,15 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     if (story.poison.includes(id) || story.unsendable.includes(id)) return true
     // Without a fault, what was pending is still stored.
     const hadFault = simulated.isUncertain || simulated.lastFault > 0
-    if (isClosing && (hadFault || at >= closingAt)) return true
-    if (simulated.hasRefused && (status === 504 || isPermanent(cause))) return true
+    if (closingAt < Infinity && (hadFault || at >= closingAt)) return true
+    const isRefused = cause instanceof PlantNotStored && cause.permanent
+    if (simulated.hasRefused && (status === 504 || isRefused)) return true
     if (simulated.faultsInFlight > 0 || (simulated instanceof SimulatedMongo && simulated.isLagging)) return true
     const lastFault = Math.max(simulated.lastFault, at)
     return simulated.lastFault > 0 && at + storeTimeout - lastFault < RECOVERY_MS
   }
 
-  function isPermanent (cause: unknown): boolean {
-    return cause instanceof PlantNotStored && cause.permanent
-  }
-
   async function close (): Promise<void> {
-    isClosing = true
     closingAt = clock.now()
     say?.('close')
     await store.close()
@@ -141,7 +134,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
       case 'create': return create(step.id, step.text)
       case 'fault': return simulated.addFault(step)
       case 'close':
-        if (!isClosing) close()
+        if (closingAt === Infinity) close()
         return
     }
     if (!(simulated instanceof SimulatedMongo)) return
@@ -174,19 +167,18 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   simulated.heal()
   // Longer than any command is delayed.
   await pass(storeTimeout + 13_000)
-  if (isClosing && !isClosed) contradict('close never resolves')
+  if (closingAt < Infinity && !isClosed) contradict('close never resolves')
   if (queue.pending !== 0 || queue.bytes !== 0) contradict(`${queue.pending} requests of ${queue.bytes} bytes are still pending`)
   if (simulated.writes > 100 * requests.length + 50) contradict(`${simulated.writes} writes for ${requests.length} requests`)
   for (const { id, text, status } of requests) {
-    if (status === 503 && requests.every(other => other.id !== id || other.text !== text || other.status === 503) && simulated.everStored.has(`${id} ${text}`)) {
-      contradict(`503 for ${id} ${text}, which was stored`)
-    }
+    const isRefused = status === 503 && requests.every(other => `${other.id} ${other.text}` !== `${id} ${text}` || other.status === 503)
+    if (isRefused && simulated.everStored.has(`${id} ${text}`)) contradict(`503 for ${id} ${text}, which was stored`)
   }
   if (contradiction !== undefined) return contradiction
 
   // After recovery, the same plants are sent again.
   if (isClosed) ({ store, queue, createPlant } = open())
-  isClosing = false
+  closingAt = Infinity
   isClosed = false
   for (const { id, text } of [...requests]) create(id, text, true)
   await pass(storeTimeout + TIMER_MS)

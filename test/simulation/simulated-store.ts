@@ -1,3 +1,4 @@
+import type { StoreWriter } from '../../src/stores/batching/store-writer.js'
 import type { VirtualClock } from '../support/virtual-clock.js'
 import type { Random } from './random.js'
 import type { Fault, Step, Story } from './story.js'
@@ -36,11 +37,9 @@ export class SimulatedStore {
   /** Optionally records each command and its result. */
   log: ((line: string) => void) | undefined
   readonly #faults: FaultStep[] = []
-  #poison: readonly number[]
+  #isHealed = false
 
-  constructor (readonly clock: VirtualClock, readonly random: Random, readonly story: Story) {
-    this.#poison = story.poison
-  }
+  constructor (readonly clock: VirtualClock, readonly random: Random, readonly story: Story) {}
 
   /** The text of a plant that cannot be lost any more. */
   durable (id: bigint): string | undefined {
@@ -63,7 +62,7 @@ export class SimulatedStore {
   /** Ends all faults. */
   heal (): void {
     this.#faults.splice(0)
-    this.#poison = []
+    this.#isHealed = true
   }
 
   protected insert (id: bigint, text: string, isDurable: boolean): boolean {
@@ -86,6 +85,24 @@ export class SimulatedStore {
   }
 
   protected isPoisoned (id: bigint): boolean {
-    return this.#poison.includes(Number(id))
+    return !this.#isHealed && this.story.poison.includes(Number(id))
   }
+}
+
+/** A writer that throws or rejects, as it should not, when a fault of the story says so. */
+export function rejectingWriter (writer: StoreWriter, simulated: SimulatedStore): StoreWriter {
+  function write (...batch: Parameters<StoreWriter['write']>): ReturnType<StoreWriter['write']> {
+    const fault = simulated.takeFault('writer')
+    if (fault?.kind !== 'rejects') return writer.write(...batch)
+    simulated.isUncertain = true
+    simulated.lastFault = simulated.clock.now()
+    simulated.log?.(`the writer ${fault.writes ? 'writes, and rejects' : 'throws'}`)
+    if (!fault.writes) throw new Error('thrown')
+    const ends = simulated.faultBegins()
+    return writer.write(...batch).finally(() => {
+      ends()
+      throw new Error('rejected')
+    })
+  }
+  return { maxInFlight: writer.maxInFlight, write, check: async () => {}, close: () => writer.close() }
 }
