@@ -1,6 +1,7 @@
 import type { Server as NetServer, Socket } from 'node:net'
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
-import fastify, { LogController, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, { LogController } from 'fastify'
+import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Tokens } from '../route/authentication.js'
 import { ApiError } from '../api-error.js'
 import { sendError } from '../route/errors.js'
@@ -59,7 +60,9 @@ export async function createApp (
     schemaController: { compilersFactory: { buildValidator: () => TypeBoxValidatorCompiler as never } },
     clientErrorHandler: clientErrorHandler(latestReplies, newId, ACCESS_LOG ? log : undefined),
     // A path that cannot be decoded.
-    frameworkErrors: (_error, request, reply) => { sendError(begin(request, reply) ?? new ApiError('pathUnknown'), request, reply) }
+    frameworkErrors: (_error, request, reply) => {
+      sendError(begin(request, reply) ?? new ApiError('pathUnknown'), request, reply)
+    }
   })
   app.log = log
   configureServer(app.server)

@@ -58,7 +58,8 @@ export class Health {
   }
 }
 
-export const HealthSchema = Type.Object({ status: Type.Unsafe<'ok'>({ type: 'string', enum: ['ok'] }) }, { title: 'Health' })
+const status = Type.Unsafe<'ok'>({ type: 'string', enum: ['ok'] })
+export const HealthSchema = Type.Object({ status }, { title: 'Health' })
 
 const example = { value: { error: 50301, message: 'Not ready: the service is shutting down' } }
 const notReady = {

@@ -10,7 +10,9 @@ const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 256]
 
 const OUTCOMES = ['stored', 'same', 'taken', 'not_stored', 'unknown', 'failed'] as const
 /** The increase of a counter whose first sample is above 0 is invisible to an alert, so all series start at 0. */
-const FAULTS = [['POST', '/plants', 500], ['POST', '/plants', 503], ['POST', '/plants', 504], ['GET', '/health/ready', 503]] as const
+const FAULTS = [
+  ['POST', '/plants', 500], ['POST', '/plants', 503], ['POST', '/plants', 504], ['GET', '/health/ready', 503]
+] as const
 
 /** The metrics of the service. prom-client is loaded only if METRICS_PORT is set. */
 export class ServiceMetrics {

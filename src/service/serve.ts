@@ -56,7 +56,8 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   ])
   const health = new Health(store)
   // prom-client is loaded only if there are metrics.
-  const metrics = METRICS_PORT === undefined ? undefined : new (await import('./metrics.js')).ServiceMetrics(configuration, health)
+  const metricsModule = METRICS_PORT === undefined ? undefined : await import('./metrics.js')
+  const metrics = metricsModule && new metricsModule.ServiceMetrics(configuration, health)
   const listeners: NetServer[] = []
   const app = await createApp({ configuration, store, health, log, metrics, tokens, listeners })
   server = app.server

@@ -7,7 +7,6 @@ import t, { type Test } from 'tap'
 import type { Configuration } from '../../src/config/configuration.js'
 import { readTlsPair } from '../../src/config/configuration.js'
 import type { PlantStore } from '../../src/stores/plant-store.js'
-import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { HEAD, serve } from '../support/http/service.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
@@ -80,11 +79,6 @@ for (const scheme of ['http', 'https']) {
   })
 }
 
-/** The reasons why requests got no response; a busy machine may refuse some with 503. */
-function withoutResponse ({ counts }: PlantClients): string[] {
-  return Object.keys(counts).filter(status => !['200', '503'].includes(status))
-}
-
 t.test('a second signal exits immediately', async t => {
   const service = await startService(t)
   // The shutdown would wait for a request that never completes.
@@ -96,17 +90,4 @@ t.test('a second signal exits immediately', async t => {
   const start = performance.now()
   t.equal((await service.end('SIGTERM')).code, 1)
   t.ok(performance.now() - start < 4_000)
-})
-
-t.test('after an uncaught exception it is logged, pending requests are finished, and the exit code is 1', async t => {
-  // Thrown soon after SIGUSR1, with create requests pending.
-  const source = 'process.on("SIGUSR1", () => { setTimeout(() => { throw new Error("thrown by the test") }, 100) })'
-  const service = await startService(t, {}, { preload: ['--import', `data:text/javascript,${encodeURIComponent(source)}`] })
-  const clients = new PlantClients(overHttp(service.address, token))
-  const stop = clients.start(8)
-  await until(() => clients.acknowledged.length > 0)
-  t.equal((await service.end('SIGUSR1')).code, 1)
-  await stop()
-  t.strictSame(withoutResponse(clients), ['refused'])
-  t.match(await service.logged('shutting down after an uncaught error'), { level: 60, err: { message: 'thrown by the test' } })
 })

@@ -5,14 +5,17 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { create, launch, run, token } from '../support/process/program.js'
 import { signalWhileLoading } from '../support/process/signal-while-loading.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
+import { until } from '../support/until.js'
 
 t.jobs = 2
 
-// SIGUSR1 starts to block the event loop, for 800 ms at a time; a second one stops it.
-const blocker = `
+// SIGUSR1 starts to block the event loop, for 800 ms at a time; a second one stops it. SIGUSR2 throws.
+const faults = `
+  process.on("SIGUSR2", () => { setTimeout(() => { throw new Error("thrown by the test") }, 100) })
   let isBlocking = false
   process.on("SIGUSR1", () => {
     isBlocking = !isBlocking
@@ -23,9 +26,9 @@ const blocker = `
     if (isBlocking) block()
   })`
 
-t.test('without configuration the first screen shows how to send a request, and its curl command works; a process whose event loop lags refuses plants', async t => {
+t.test('without configuration the first screen shows how to send a request, and its curl command works; plants are refused while the event loop lags; after an uncaught exception requests are finished', async t => {
   const folder = t.testdir()
-  const preload = ['--import', `data:text/javascript,${encodeURIComponent(blocker)}`]
+  const preload = ['--import', `data:text/javascript,${encodeURIComponent(faults)}`]
   const service = launch(t, { DATA_DIR: folder }, { preload })
   const address = await service.ready()
   t.match(address, /^http:\/\/127\.0\.0\.1:[1-9]\d*$/)
@@ -56,8 +59,13 @@ t.test('without configuration the first screen shows how to send a request, and 
   for (let tries = 0; tries < 100 && !(await ready()).ok; tries++) await sleep(100)
   t.equal((await create(address, { bearer })).status, 200, 'plants are stored again once the event loop has recovered')
 
-  t.match(await service.end('SIGTERM'), { code: 0, signal: null })
-  t.equal(service.stderr, '')
+  const clients = new PlantClients(overHttp(address, bearer), 1_000)
+  const stop = clients.start(8)
+  await until(() => clients.acknowledged.length > 0)
+  t.match(await service.end('SIGUSR2'), { code: 1, signal: null, stderr: '' })
+  await stop()
+  t.strictSame(clients.unanswered, ['refused'])
+  t.match(await service.logged('shutting down after an uncaught error'), { level: 60, err: { message: 'thrown by the test' } })
 })
 
 t.test('a port in use is reported in one line, for the service and for the metrics', async t => {

@@ -13,8 +13,8 @@ export function requestIds (header: string | undefined, isTrusted: (address: str
   let count = 0
   return function newId (request?: IncomingMessage): string {
     const given = header === undefined ? undefined : request?.headers[header]
-    const isValid = typeof given === 'string' && /^[!-~]{1,128}$/.test(given) && isTrusted(request?.socket.remoteAddress)
-    return isValid ? given : prefix + (++count).toString(36)
+    const isValid = typeof given === 'string' && /^[!-~]{1,128}$/.test(given)
+    return isValid && isTrusted(request?.socket.remoteAddress) ? given : prefix + (++count).toString(36)
   }
 }
 

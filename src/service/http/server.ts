@@ -44,7 +44,8 @@ export async function listenOn (server: Server, host: string, port: number): Pro
   const listeners: NetServer[] = []
   let unavailable: unknown
   for (const address of new Set((await lookup(host, { all: true })).map(({ address }) => address))) {
-    const listener = listeners.length === 0 ? server : createServer(options, socket => { server.emit('connection', socket) })
+    const isFirst = listeners.length === 0
+    const listener = isFirst ? server : createServer(options, socket => { server.emit('connection', socket) })
     try {
       await once(listener.listen(port, address), 'listening')
       listeners.push(listener)

@@ -66,6 +66,11 @@ export class PlantClients {
     return this.sent.filter(({ status }) => status === 200)
   }
 
+  /** The reasons why requests got no response; a busy machine may refuse some with 503. */
+  get unanswered (): string[] {
+    return Object.keys(this.counts).filter(status => !['200', '503'].includes(status))
+  }
+
   get counts (): Record<string, number> {
     const counts: Record<string, number> = {}
     for (const { status, fault } of this.sent) counts[fault ?? status] = (counts[fault ?? status] ?? 0) + 1
