@@ -8,7 +8,6 @@ import type { Spec } from '../plan/cases.js'
 import type { Options } from '../plan/options.js'
 import { priceSteps } from '../price/price.js'
 import { header, page } from '../report/page.js'
-import { pictures } from '../report/pictures.js'
 import { load, resultsFolder, type Results } from '../report/results.js'
 import { tables, wrapped } from '../report/tables.js'
 import { describeSqlite } from '../servers/stores/sqlite.js'
@@ -22,6 +21,7 @@ export async function run (specs: readonly Spec[], options: Options, words: read
   const folder = resultsFolder(options.save)
   mkdirSync(folder, { recursive: true })
   const results = from ?? await measure(specs, options, words)
+  const { pictures } = await import('../report/pictures.js') // ECharts would load before the measurements
   const drawn = pictures(results)
   const files = { 'results.json': JSON.stringify(results, null, 1), 'page.html': page(results, drawn), ...drawn }
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)

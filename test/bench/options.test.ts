@@ -8,11 +8,9 @@ import { plan } from '../../bench/plan/plan.js'
 const planned = (words = ''): string[] => plan(readOptions(words.split(' ').filter(Boolean))).map(specKey)
 
 t.test('the default is every server, latency at equal rates, and how create requests share commits', async t => {
-  const keys = planned()
-  t.ok(keys.includes('create bare 64 connections'))
-  t.ok(keys.includes('latency express-sqlite 64 connections rate=4000'))
-  t.ok(keys.includes('commits ours-sqlite 16 connections'))
-  t.notOk(keys.some(key => key.includes('express-mongodb')), 'without a real MongoDB, Fastify represents all peers')
+  const keys = planned().join('\n')
+  t.match(keys, /create bare 64 connections\n[^]*latency express-sqlite 64 connections rate=4000\n[^]*commits/)
+  t.notMatch(keys, 'express-mongodb', 'without a real MongoDB, Fastify represents all peers')
   t.ok(planned('--mongodb mongodb://127.0.0.1').includes('create express-mongodb 64 connections'))
 })
 
@@ -27,6 +25,9 @@ t.test('cases, servers, connections, rates and distances are combined; a case ig
     ['distance ours-mongodb 1 connection distance=0', 'distance ours-mongodb 1 connection distance=20'])
   t.strictSame(planned('--url http://127.0.0.1:1 --token x --rate 9'),
     ['create url 64 connections', 'latency url 64 connections rate=9'])
+  const servers = ['plugin', 'fastify-token', 'fastify', 'bare']
+  const onEachNode = ['', `@${process.execPath}`].flatMap(node => servers.map(server => `price ${server}${node} 1 connection`))
+  t.strictSame(planned(`--case price --connections 1 --nodes ${process.execPath}`), onEachNode)
 })
 
 t.test('a server is also measured with another Node, another build, or a variable', async t => {
@@ -42,19 +43,10 @@ t.test('a server is also measured with another Node, another build, or a variabl
   t.match(variant(`plugin@${folder}`).module.href, /\/dist\/index\.js$/)
 })
 
-t.test('the plugin is compared with Fastify itself, on each Node', async t => {
-  const price = (words: string): string[] => planned(`--case price --connections 1 ${words}`)
-  t.strictSame(price(''), ['plugin', 'fastify-token', 'fastify', 'bare'].map(name => `price ${name} 1 connection`))
-  const node = process.execPath
-  t.strictSame(price(`--servers plugin --nodes ${node}`), ['price plugin 1 connection', `price plugin@${node} 1 connection`])
-})
-
 t.test('--published measures all cases for longer, into the folder that is committed', async t => {
   const long = readOptions(['--published'])
   t.match(long, { rounds: 5, seconds: 2, latencySeconds: 6, save: 'bench/published', isPublished: true })
   t.equal(new Set(plan(long).map(spec => spec.case)).size, 6)
-  const shorter = readOptions(['--published', '--rounds', '2', '--seconds', '3', '--save', 'here'])
-  t.match(shorter, { rounds: 2, seconds: 3, latencySeconds: 3, save: 'here' })
 })
 
 t.test('a run that measures only a part does not replace a full one', async t => {
