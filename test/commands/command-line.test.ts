@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
-import t from 'tap'
+import { mock } from 'node:test'
+import t, { type Test } from 'tap'
 import { readCommand, CommandLineError, type Command } from '../../src/commands/command-line.js'
 import { environment } from '../../src/config/configuration.js'
 import { help } from '../../src/commands/help.js'
+import { showProgress } from '../../src/commands/run-copy.js'
 import { projectFile } from '../support/process/program.js'
 
 t.test('every command is parsed with its file and its options, in any order', async t => {
@@ -59,4 +61,48 @@ t.test('the help and the README have every variable, with its default', async t 
     const row = readme.split('\n').find(line => line.startsWith('| `') && line.split('|')[1]?.includes(`\`${name}\``)) ?? ''
     t.match(row, defaultValue === undefined ? '|' : `\`${defaultValue}\``, name)
   }
+})
+
+/** Shows progress on a stream; returns what was written, which `take` empties. */
+function show (t: Test, { isTTY = false, columns = 80 } = {}) {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  let text = ''
+  const output = { isTTY, columns, write: (more: string) => { text += more; return true } }
+  const progress = showProgress({ name: 'export', quiet: false }, 'a store', output, () => '50 %, 1,500,000 plants')
+  const take = () => {
+    const taken = text
+    text = ''
+    return taken
+  }
+  t.equal(take(), isTTY ? '\rexport: a store\x1b[K\n' : 'export: a store\n')
+  return { ...progress, take }
+}
+
+for (const columns of [200, 80, 20, 5, 0]) {
+  t.test(`on a terminal of ${columns} columns the line fits, and leaves the last column free`, async t => {
+    const { take } = show(t, { isTTY: true, columns })
+    mock.timers.tick(100)
+    t.equal(take(), `\r${'export: 50 %, 1,500,000 plants'.slice(0, (columns || 80) - 1)}\x1b[K`)
+  })
+}
+
+t.test('on a terminal progress is redrawn ten times a second until it ends, and other lines are printed above it', async t => {
+  const { line, end, take } = show(t, { isTTY: true })
+  mock.timers.tick(1_000)
+  t.equal(take().split('\r').length - 1, 10)
+  line('line 7: bad')
+  t.equal(take(), '\rline 7: bad\x1b[K\n')
+  end()
+  t.equal(take(), '\rexport: 50 %, 1,500,000 plants\x1b[K\n')
+  mock.timers.tick(1_000)
+  t.equal(take(), '')
+})
+
+t.test('to a pipe a line is written every five seconds, and one at the end', async t => {
+  const { line, end, take } = show(t)
+  mock.timers.tick(11_000)
+  line('id 7: bad')
+  end()
+  t.match(take(), /^(export: 50 %.*\n){2}id 7: bad\n(export: 50 %.*\n)$/)
 })
