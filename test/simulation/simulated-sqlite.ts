@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { RowResult } from '../../src/stores/sqlite/plants-table.js'
 import type { Failure, FailureKind } from '../../src/stores/sqlite/sqlite-error.js'
-import type { FailedRequest, SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/sqlite-worker.js'
+import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/sqlite-worker.js'
 import { SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
 
@@ -44,7 +44,7 @@ export class SimulatedSqlite extends SimulatedStore {
       if (fault.perhaps) this.isUncertain = true
       if (fault.permanent) this.hasRefused = true
       if (fault.perhaps && fault.stores) this.#write(ids, texts)
-      return { kind: kindOf(fault), message: 'failed', threadExits: this.random.chance(0.5) }
+      return { kind: kindOf(fault), message: 'failed', reach: this.random.chance(0.5) ? 'connection' : undefined }
     }
     return this.#write(ids, texts)
   }
@@ -98,7 +98,7 @@ class SimulatedThread extends EventEmitter {
       if (request.kind === 'write') this.#sqlite.writesInFlight--
       if (answer === undefined) return this.#end()
       this.emit('message', answer)
-      if ((answer as FailedRequest).threadExits) return this.#end()
+      if ((answer as Failure).reach === 'connection') return this.#end()
       this.#next()
     })
   }

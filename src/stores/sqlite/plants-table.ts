@@ -39,11 +39,6 @@ export class PlantsTable {
     this.#insertAmongTriggers = database.prepare(`INSERT ${INSERT}`)
   }
 
-  /** Whether the file has to be opened again by another thread. */
-  get isBroken (): boolean {
-    return this.#fault?.reach === 'connection'
-  }
-
   /**
    * Stores rows durably, in the file that is at the path: in one transaction, or if a row makes that fail, in one for
    * each half, and so on.
@@ -52,7 +47,7 @@ export class PlantsTable {
   write (rows: readonly Row[], lockWaitMs = LOCK_WAIT_MS): RowResult[] | Failure {
     const results = this.#transaction(lockWaitMs, () => this.#createAll(rows))
     if (!(results instanceof SqliteError)) return results
-    if (results.reach !== 'plant') return results.failure
+    if (results.failure.reach !== 'plant') return results.failure
     if (rows.length === 1) return [results.failure]
     const middle = Math.floor(rows.length / 2)
     return [rows.slice(0, middle), rows.slice(middle)].flatMap(half => {
@@ -137,10 +132,10 @@ export class PlantsTable {
       return result
     } catch (error) {
       this.#rollBack()
-      const failure = transactionError(error, inCommit)
+      const result = transactionError(error, inCommit)
       // Of later transactions, nothing is committed.
-      if (failure.reach === 'connection') this.#fault = new SqliteError('busy', failure.message, 'connection')
-      return failure
+      if (result.failure.reach === 'connection') this.#fault = new SqliteError('busy', result.message, 'connection')
+      return result
     }
   }
 

@@ -21,7 +21,7 @@ export class SqliteClient implements StoreWriter {
   readonly maxInFlight = 1
   #thread: DatabaseThread | undefined
   /** The thread answers in order. */
-  readonly #pending: ((answer: SqliteAnswer | Failure) => void)[] = []
+  readonly #pending: ((answer: SqliteAnswer) => void)[] = []
   /** The identity of the file, once a thread has had it open. */
   #openedFile: string | undefined
   #exit: Promise<unknown> | undefined
@@ -67,7 +67,7 @@ export class SqliteClient implements StoreWriter {
   }
 
   /** Sends a request after those sent before; resolves with its answer, even if the thread dies. */
-  async #ask (request: SqliteRequest): Promise<SqliteAnswer | Failure> {
+  async #ask (request: SqliteRequest): Promise<SqliteAnswer> {
     // A thread that ends closes its files first.
     if (this.#thread === undefined && this.#exit !== undefined) await this.#exit
     if (this.#closed) return { kind: 'busy', message: 'the store is closed' }
@@ -86,10 +86,10 @@ export class SqliteClient implements StoreWriter {
     /** The answer to the requests that the thread leaves behind. What it was doing when it died is unknown. */
     let unanswered: Failure = { kind: 'unknown', message: 'the database thread exited' }
     thread.on('message', (answer: SqliteAnswer) => {
-      if (typeof answer === 'string' || !('threadExits' in answer)) this.#openedFile ??= identityOf(this.path)
-      else if (answer.threadExits) {
+      if (typeof answer === 'string' || !('kind' in answer)) this.#openedFile ??= identityOf(this.path)
+      else if (answer.reach === 'connection') {
+        // The thread exits, and does not begin with what is pending.
         this.#thread = undefined
-        // It does not begin with those.
         unanswered = { ...answer, kind: answer.kind === 'unknown' ? 'busy' : answer.kind }
       }
       this.#pending.shift()?.(answer)

@@ -9,25 +9,24 @@ import { messageOf } from '../../error-message.js'
  */
 export type FailureKind = 'refused' | 'busy' | 'unknown' | 'unusable'
 
-/** Why plants are not stored, or may not be. */
-export interface Failure { readonly kind: FailureKind, readonly message: string }
-
-/**
- * What else cannot go on:
- * - `transaction`: nothing else, the next transaction may succeed;
- * - `plant`: nothing else, but one of the plants made the transaction fail, and the others can be stored without it;
- * - `connection`: nothing more may be written by this connection, the file has to be opened again.
- */
-type Reach = 'transaction' | 'plant' | 'connection'
+/** Why plants are not stored, or may not be; in a form that threads can send each other. */
+export interface Failure {
+  readonly kind: FailureKind
+  readonly message: string
+  /**
+   * What else cannot go on; nothing if it is undefined:
+   * - `plant`: one of the plants made the transaction fail, and the others can be stored without it;
+   * - `connection`: nothing more may be written by this connection, the file has to be opened again.
+   */
+  readonly reach?: 'plant' | 'connection' | undefined
+}
 
 export class SqliteError extends Error {
-  constructor (readonly kind: FailureKind, message: string, readonly reach: Reach = 'transaction') {
-    super(message)
-  }
+  readonly failure: Failure
 
-  /** In a form that threads can send each other. */
-  get failure (): Failure {
-    return { kind: this.kind, message: this.message }
+  constructor (kind: FailureKind, message: string, reach?: 'plant' | 'connection') {
+    super(message)
+    this.failure = { kind, message, reach }
   }
 }
 
@@ -66,7 +65,7 @@ export function transactionError (error: unknown, inCommit = false): SqliteError
       return new SqliteError('refused', message)
     case CODE.CONSTRAINT:
       // A commit fails if a row violates a deferred foreign key.
-      return new SqliteError('refused', message, inCommit ? 'plant' : 'transaction')
+      return new SqliteError('refused', message, inCommit ? 'plant' : undefined)
     case CODE.CORRUPT:
       // A damaged page stays damaged however often the file is opened.
       return inCommit ? new SqliteError('unknown', message) : new SqliteError('busy', message, 'plant')

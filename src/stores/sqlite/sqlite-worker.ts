@@ -16,16 +16,10 @@ export type SqliteRequest =
   | { kind: 'close' }
 
 /**
- * Why a request failed. To open the file again, the thread exits: only that closes all of its files, since
- * `@photostructure/sqlite` keeps statements, and with them the connection.
- */
-export interface FailedRequest extends Failure { readonly threadExits: boolean }
-
-/**
  * To a write, `all stored`, or the result of each row: an array of strings takes much longer between threads. To a
  * check, `writable`.
  */
-export type SqliteAnswer = 'all stored' | readonly RowResult[] | 'writable' | FailedRequest
+export type SqliteAnswer = 'all stored' | readonly RowResult[] | 'writable' | Failure
 
 const { path, openedFile, hasEnded }: ThreadData = workerData
 const { DatabaseSync } = await sqliteBinding()
@@ -35,12 +29,11 @@ function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnsw
   try {
     table ??= new PlantsTable(DatabaseSync, path, openedFile)
   } catch (error) {
-    return { ...transactionError(error).failure, threadExits: true }
+    return { ...transactionError(error).failure, reach: 'connection' }
   }
   const result = request.kind === 'check' ? table.check(request.thoroughly) : table.write(request.rows, request.lockWaitMs)
-  if (result === 'writable') return result
-  if (!Array.isArray(result)) return { ...result, threadExits: table.isBroken }
-  return result.every(rowResult => rowResult === 'stored') ? 'all stored' : result
+  const areAllStored = Array.isArray(result) && result.every(rowResult => rowResult === 'stored')
+  return areAllStored ? 'all stored' : result
 }
 
 function close (): void {
@@ -56,5 +49,7 @@ parentPort?.on('message', (request: SqliteRequest) => {
   if (request.kind === 'close') return close()
   const result = answer(request)
   parentPort?.postMessage(result)
-  if (typeof result === 'object' && 'threadExits' in result && result.threadExits) close()
+  // To open the file again, the thread exits: only that closes all of its files, since `@photostructure/sqlite` keeps
+  // statements, and with them the connection.
+  if (typeof result === 'object' && 'reach' in result && result.reach === 'connection') close()
 })

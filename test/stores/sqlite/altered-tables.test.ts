@@ -86,7 +86,7 @@ for (const { what, table: declaration = `${TABLE})`, sql = '', reason } of refus
 /** Checks that a file is refused, and is not changed; returns the reason. */
 function refusal (t: Test, path: string, message: RegExp): string {
   const before = readFileSync(path)
-  const error = t.throws(() => new PlantsTable(DatabaseSync, path), { kind: 'unusable', message })
+  const error = t.throws(() => new PlantsTable(DatabaseSync, path), { failure: { kind: 'unusable' }, message })
   t.ok(readFileSync(path).equals(before), 'the file is unchanged')
   t.notOk(existsSync(`${path}-wal`), 'no file is created beside it')
   return (error as Error).message

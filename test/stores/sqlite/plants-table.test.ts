@@ -143,7 +143,7 @@ t.test('a fault that retrying cannot fix makes the file unusable; any other faul
       class Failing {
         constructor () { throw Object.assign(new Error('a fault'), code) }
       }
-      t.throws(() => new PlantsTable(Failing as unknown as DatabaseClass, path), { kind, message: /a fault/ }, JSON.stringify(code))
+      t.throws(() => new PlantsTable(Failing as unknown as DatabaseClass, path), { failure: { kind }, message: /a fault/ }, JSON.stringify(code))
     }
   }
 })
@@ -160,26 +160,26 @@ t.test('a plant is not acknowledged if its file is replaced just before the comm
 })
 
 t.test('a failed commit leaves the outcome unknown, except for a lock or a full disk', async t => {
-  const cases: { errcode: number, kind: FailureKind, isBroken: boolean }[] = [
-    { errcode: 5, kind: 'busy', isBroken: false },
-    { errcode: 5 | 2 << 8, kind: 'busy', isBroken: false },
-    { errcode: 13, kind: 'refused', isBroken: false },
-    { errcode: 10, kind: 'unknown', isBroken: true },
-    { errcode: 10 | 4 << 8, kind: 'unknown', isBroken: true },
-    { errcode: NaN, kind: 'unknown', isBroken: true },
-    { errcode: 11, kind: 'unknown', isBroken: false }
+  const cases: { errcode: number, kind: FailureKind, reach?: 'connection' }[] = [
+    { errcode: 5, kind: 'busy' },
+    { errcode: 5 | 2 << 8, kind: 'busy' },
+    { errcode: 13, kind: 'refused' },
+    { errcode: 10, kind: 'unknown', reach: 'connection' },
+    { errcode: 10 | 4 << 8, kind: 'unknown', reach: 'connection' },
+    { errcode: NaN, kind: 'unknown', reach: 'connection' },
+    { errcode: 11, kind: 'unknown' }
   ]
   const folder = t.testdir()
   const binding = new FaultyBinding()
-  for (const { errcode, kind, isBroken } of cases) {
+  for (const { errcode, kind, reach } of cases) {
     const table = openTable(t, join(folder, `plants-${errcode}.db`), binding.Database)
     binding.errcode = errcode
     binding.failing = ['COMMIT']
-    t.strictSame(table.write(FICUS), { kind, message: 'COMMIT failed' })
-    t.equal(table.isBroken, isBroken)
+    const message = 'COMMIT failed'
+    t.strictSame(table.write(FICUS), { kind, message, reach })
     binding.failing = []
-    if (isBroken) t.strictSame(table.check(true), { kind: 'busy', message: 'COMMIT failed' }, 'this connection commits nothing more')
-    else t.strictSame(table.write(FICUS), ['stored'], 'the transaction was rolled back')
+    if (reach === undefined) t.strictSame(table.write(FICUS), ['stored'], 'the transaction was rolled back')
+    else t.strictSame(table.check(true), { kind: 'busy', message, reach }, 'this connection commits nothing more')
   }
 })
 
@@ -189,8 +189,7 @@ t.test('a plant that fails because of the disk ends the write; if the rollback f
   const table = openTable(t, path, binding.Database)
   const insert = 'INSERT OR ABORT INTO plants(id, name, tag) VALUES (?, CAST(? AS TEXT), CAST(? AS TEXT))'
   binding.failing = [insert, 'ROLLBACK']
-  t.match(table.write(FICUS), { kind: 'busy', message: /^INSERT OR ABORT .* failed$/ })
-  t.equal(table.isBroken, true)
+  t.match(table.write(FICUS), { kind: 'busy', message: /^INSERT OR ABORT .* failed$/, reach: 'connection' })
   binding.failing = []
   t.equal(plantsInFile(path).size, 0)
   t.match(table.write(FICUS), { kind: 'busy', message: /within a transaction/ })
@@ -207,7 +206,6 @@ t.test('if the disk fails after a part of a batch was stored, each plant gets it
   const results = table.write([[1n, 'Ficus', null], [2n, 'Moss', null], [3n, 'Fern', null], [4n, 'Ivy', null]])
   t.match(results, ['stored', 'stored', { kind: 'refused', message: /constraint failed/ }, { kind: 'unknown', message: 'COMMIT failed' }])
   binding.failing = []
-  t.strictSame(table.write([[5n, 'Rose', null]]), { kind: 'busy', message: 'COMMIT failed' })
-  t.equal(table.isBroken, true)
+  t.strictSame(table.write([[5n, 'Rose', null]]), { kind: 'busy', message: 'COMMIT failed', reach: 'connection' })
   t.strictSame([...plantsInFile(path).keys()], [1n, 2n])
 })

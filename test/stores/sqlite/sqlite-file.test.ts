@@ -74,7 +74,7 @@ t.test('a path at which no file can be is refused with what is in the way, and a
     { path: join(folder, 'loop.db'), message: `${folder}/loop.db cannot be written by this user` },
     { path: join(folder, 'x'.repeat(300)), message: 'ENAMETOOLONG' }
   ]
-  for (const { path, message } of cases) t.throws(() => openTable(t, path), { kind: 'unusable', message })
+  for (const { path, message } of cases) t.throws(() => openTable(t, path), { failure: { kind: 'unusable' }, message })
   for (const path of [undefined, '', 12, null, ':memory:', 'file:plants.db']) {
     t.throws(() => sqlitePlantStore({ path: path as string }), { name: 'TypeError', message: /option path .* memoryPlantStore\(\)$/ })
   }
@@ -90,13 +90,13 @@ t.test('a backup that was copied over the file beside the log of the old one is 
   for (const content of [backup, Buffer.alloc(0)]) {
     writeFileSync(path, content)
     for (const at of [path, join(folder, 'link.db')]) {
-      t.throws(() => openTable(t, at), { kind: 'unusable', message })
+      t.throws(() => openTable(t, at), { failure: { kind: 'unusable' }, message })
       await t.rejects(openPlantsFile(at), { message })
     }
     t.ok(readFileSync(path).equals(content))
   }
   rmSync(path)
-  t.throws(() => openTable(t, path), { kind: 'unusable', message }, 'nor is a log without a file emptied')
+  t.throws(() => openTable(t, path), { failure: { kind: 'unusable' }, message }, 'nor is a log without a file emptied')
 
   writeFileSync(path, backup)
   for (const suffix of ['-wal', '-shm']) renameSync(`${path}${suffix}`, `${path}${suffix}.old`)
@@ -156,7 +156,7 @@ t.test('on a file system that is read-only, the message says so', withSmallDisk,
   const folder = testFolder(t)
   mountSmallDisk(t, folder, '1m')('1m,ro')
   const message = `${folder} cannot be written by this user, uid ${process.getuid?.()} (EROFS: read-only file system`
-  t.throws(() => openTable(t, join(folder, 'plants.db')), { kind: 'unusable', message })
+  t.throws(() => openTable(t, join(folder, 'plants.db')), { failure: { kind: 'unusable' }, message })
 })
 
 t.test('a file that is mounted without its folder is refused, since its log would be lost', withSmallDisk, async t => {
