@@ -95,6 +95,10 @@ t.test('a backup that was copied over the file beside the log of the old one is 
     }
     t.ok(readFileSync(path).equals(content))
   }
+  const { PATH } = process.env
+  process.env.PATH = ''
+  t.throws(() => openTable(t, path), { failure: { kind: 'unusable' }, message }, 'not even where no program reads the header')
+  process.env.PATH = PATH
   rmSync(path)
   t.throws(() => openTable(t, path), { failure: { kind: 'unusable' }, message }, 'nor is a log without a file emptied')
 
