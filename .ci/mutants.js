@@ -20,10 +20,10 @@ const TESTS = {
   'src/stores/batching/batch-queue.ts': ['stores/batched-plant-store', 'simulation/simulation'],
   'src/stores/batching/pending-creates.ts': ['stores/batched-plant-store', 'simulation/simulation'],
   'src/stores/mongo/mongo-writer.ts': [
-    'stores/mongo/mongo-clients', 'stores/mongo/mongo-outcomes', 'stores/mongo/mongo-plant-store', 'simulation/simulation'
+    'stores/mongo/mongo-writer', 'stores/mongo/mongo-plant-store', 'simulation/simulation'
   ],
   'src/stores/mongo/mongo-outcomes.ts': [
-    'stores/mongo/mongo-outcomes', 'stores/mongo/mongo-plant-store', 'simulation/simulation'
+    'stores/mongo/mongo-writer', 'stores/mongo/mongo-plant-store', 'simulation/simulation'
   ],
   'src/stores/sqlite/plants-table.ts': [
     'stores/sqlite/plants-table', 'stores/sqlite/altered-tables', 'stores/sqlite/sqlite-plant-store',

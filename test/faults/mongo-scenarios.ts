@@ -148,7 +148,7 @@ export const scriptedScenarios: Scenario<ScriptedStage>[] = [
     during: async ({ mongo }) => { await sleep(1_000); mongo.resume({ forget: true }) },
     statuses: [200, 200]
   },
-  { name: 'MongoDB is not running', cold: true, fault: stops, statuses: [503, 503] },
+  { name: 'MongoDB is not running', cold: true, fault: stops, statuses: [503, 503], storeTimeout: 5_000 },
   {
     name: 'MongoDB starts half a second late',
     cold: true,

@@ -1,6 +1,10 @@
+import { spawnSync } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { Socket } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { Long, MongoClient, type Document } from 'mongodb'
 import t, { type Test } from 'tap'
 import { connectionTo } from '../../../src/stores/mongo/mongo-driver.js'
@@ -9,6 +13,7 @@ import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import { PlantNotStored, type NewPlant, type PlantStore } from '../../../src/stores/plant-store.js'
 import { closedPort } from '../../support/process/lasting-port.js'
 import { needs } from '../../support/process/needs.js'
+import { bare, compiledPackage, projectFile, testFolder } from '../../support/process/program.js'
 import { answer, closeBeforeStoring, writeErrors } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 import { missingServer, mongodb, startServer } from '../../support/stores/mongodb-for-tests.js'
@@ -217,4 +222,29 @@ t.test('on a server with users, only those who may write can; a validator and an
   t.match(await writer.write(plants, soon()), [
     'stored', { permanent: true, message: /write error 121/ }, { permanent: true, message: /another unique index/ }, 'stored'
   ])
+})
+
+/** The package and all that it needs but mongodb, outside of the project's folder, in which it would be found. */
+function packageWithoutDriver (t: Test): string {
+  const folder = testFolder(t)
+  cpSync(join(compiledPackage, 'src'), join(folder, 'dist'), { recursive: true })
+  cpSync(join(compiledPackage, 'package.json'), join(folder, 'package.json'))
+  mkdirSync(join(folder, 'node_modules'))
+  for (const name of readdirSync(projectFile('node_modules'))) {
+    if (name !== 'mongodb') symlinkSync(projectFile(join('node_modules', name)), join(folder, 'node_modules', name))
+  }
+  return join(folder, 'dist')
+}
+
+t.test('without the package mongodb, commands and stores say in one line what to install', async t => {
+  const missing = 'the package mongodb is not installed: run npm install mongodb'
+  const dist = packageWithoutDriver(t)
+  const url = 'mongodb://127.0.0.1:1/'
+  const { mongoPlantStore } = await import(pathToFileURL(join(dist, 'stores/mongo/mongo-plant-store.js')).href)
+  t.throws(() => mongoPlantStore({ url }), { message: missing })
+  const run = [process.execPath, join(dist, 'commands/main.js'), 'export']
+  const args = bare({ PATH: process.env.PATH, MONGODB_URL: url }, run)
+  const { status, stdout, stderr } = spawnSync('env', args, { encoding: 'utf8', input: '' })
+  const line = `plant-store: MONGODB_URL cannot be used: ${missing}\n`
+  t.strictSame({ status, stdout, stderr }, { status: 1, stdout: '', stderr: line })
 })

@@ -1,0 +1,375 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  BSON, Double, Long, MongoClient, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError,
+  type CommandStartedEvent, type Document, type TopologyDescription
+} from 'mongodb'
+import t from 'tap'
+import { BatchedPlantStore } from '../../../src/stores/batching/batched-plant-store.js'
+import type { MongoCollection } from '../../../src/stores/mongo/mongo-driver.js'
+import { faultOf, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
+import { commandFailure, evidenceOf, writeFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
+import { mongoPlantStore } from '../../../src/stores/mongo/mongo-plant-store.js'
+import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
+import type { NewPlant, PlantStore } from '../../../src/stores/plant-store.js'
+import {
+  answer, closeAfterStoring, closeBeforeStoring, delay, hang, miscount, stepDown, writeConcernError, writeErrors,
+  type Cue
+} from '../../support/scripted-mongodb/cues.js'
+import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
+import { VirtualClock } from '../../support/virtual-clock.js'
+import { copiedDriver, ownClientOn, ownDriver, writerOn } from './writers.js'
+
+t.jobs = 4
+
+const soon = (ms = 60_000) => performance.now() + ms
+const unreachable = { message: /^MongoDB is not reachable: 127.*ECONNREFUSED/ }
+const FICUS: NewPlant = { id: 1n, name: 'Ficus', tag: 'a tag that no message may contain' }
+
+const copy = copiedDriver(t)
+
+const refused = (message: RegExp | string) => ({ name: 'PlantNotStored', permanent: true, message })
+const notStored = { name: 'PlantNotStored', permanent: false }
+const unknown = (message: RegExp | string = /./) => ({ name: 'PlantOutcomeUnknown', message })
+/** As MongoDB words it: with the command, and so the plants, or with the document. */
+const message = `refused: { name: "${FICUS.name}", tag: "${FICUS.tag}" }`
+const duplicate = writeErrors({ at: [0], code: 11000, message })
+
+/** What MongoDB does with the insert of one plant, and the results. */
+const inserts: [name: string, insert: Cue, result: object][] = [
+  ['the response counts none', miscount(0), [unknown('MongoDB: the response counts 0 of 1 inserted, and 0 errors')]],
+  ['the response counts too many', miscount(2), [unknown(/counts 2 of 1 inserted/)]],
+  ['the response counts nothing', miscount(undefined), [unknown(/counts undefined of 1 inserted/)]],
+  ['the count is a double', miscount(new Double(1)), ['stored']],
+  ['the count is a long', miscount(Long.fromNumber(1)), ['stored']],
+  ['another unique index refuses it', duplicate, [refused('MongoDB: another unique index of the collection refuses it')]],
+  ['an error with NoWritesPerformed', answer({ code: 112, labels: ['NoWritesPerformed'] }), notStored],
+  ['an error that the server says is worth another try', answer({ code: 9999, labels: ['RetryableError'], message }), unknown('MongoDB: error 9999')],
+  ['an error without a code', answer({ code: undefined, message }), unknown('MongoDB: error without a code')],
+  ['a duplicate that the majority does not have, of a server that does not name the index',
+    () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: message }] }), [unknown(/not on the majority yet/)]],
+  ['a duplicate as the error of the command', answer({ code: 11000, message }), [unknown(/not on the majority yet/)]],
+  ['a write concern error', writeConcernError({ code: 64, message }), [unknown('MongoDB: write concern error 64')]],
+  ['the connection closes before storing', closeBeforeStoring(), unknown()],
+  ['the connection closes after storing', closeAfterStoring(), unknown()]
+]
+
+t.test('a plant has the outcome that the evidence allows, whichever copy of the driver the host has', async t => {
+  const drivers = { 'own driver': ownDriver, 'another copy': copy }
+  for (const [name, driver] of Object.entries(drivers)) {
+    const mongo = await ScriptedMongo.start(t)
+    const writer = await writerOn(t, mongo, driver)
+    let id = 0n
+    const write = (count = 1, ms = 20_000) => {
+      const plants = Array.from({ length: count }, () => ({ ...FICUS, id: ++id }))
+      return writer.write(plants, soon(ms))
+    }
+    for (const [what, insert, result] of inserts) {
+      mongo.on('insert', insert)
+      t.match(await write(), result, `${name}: ${what}`)
+    }
+    mongo.on('insert', hang())
+    t.match(await write(1, 500), unknown('MongoDB: no response in time'), `${name}: it hangs`)
+    mongo.on('insert', writeErrors({ at: [1, 2], code: 6 }))
+    t.match(await write(3), ['stored', unknown(), unknown()], `${name}: a shard is lost`)
+    const [again, other] = [{ ...FICUS, id }, { ...FICUS, id: id - 2n, name: 'Fern' }]
+    t.match(await writer.write([again, other], soon()), ['stored', 'taken'], `${name}: sent again`)
+    for (const insert of [duplicate, answer({ code: 11000, message })]) {
+      mongo.on('insert', insert)
+      t.match(await writer.write([again], soon()), ['same'], `${name}: a stored plant is a duplicate`)
+    }
+    mongo.on('find', answer({ code: 11602, message }), { times: 2 })
+    const unread = await writer.write([again], soon())
+    t.match(unread, [unknown('MongoDB: a plant with this id exists, but could not be read: MongoDB: error 11602')], name)
+  }
+})
+
+t.test('a server that a host\'s driver cannot reach is known to be unreachable', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo, copy, { serverSelectionTimeoutMS: 500 })
+  await mongo.stop()
+  // The driver notices it with the first command.
+  await t.rejects(writer.check(false))
+  await t.rejects(writer.check(false), unreachable)
+  t.match(await writer.write([FICUS], soon()), { ...notStored, ...unreachable })
+})
+
+t.test('the client\'s options for decoding responses make no difference', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const allSettings = [{}, { useBigInt64: true }, { promoteValues: false }, { promoteLongs: false }, { raw: true }]
+  for (const [index, settings] of allSettings.entries()) {
+    const writer = await writerOn(t, mongo, ownDriver, settings)
+    const write = async (plant: NewPlant) => await writer.write([plant], soon())
+    const plant = { id: 2n ** 60n + BigInt(index), name: 'Ficus' }
+    t.strictSame(await write(plant), ['stored'], JSON.stringify(settings))
+    t.strictSame(await write(plant), ['same'], JSON.stringify(settings))
+    t.strictSame(await write({ ...plant, name: 'Fern' }), ['taken'], JSON.stringify(settings))
+    mongo.on('insert', stepDown())
+    t.match(await write({ id: BigInt(index), name: 'Fern' }), unknown(), 'the driver reads the topology version in an error')
+  }
+})
+
+t.test('a plant whose id another program wrote as a double is found', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo)
+  const id = 2n ** 62n
+  const client = new MongoClient(mongo.url)
+  t.teardown(() => client.close())
+  const document: Document = { _id: Number(id), name: 'Ficus' }
+  await client.db('plant_store').collection('plants').insertOne(document)
+  const plants = [{ id, name: 'Ficus' }, { id, name: 'Fern' }]
+  t.strictSame(await writer.write(plants, soon()), ['same', 'taken'])
+})
+
+t.test('the count of inserted documents may be of any type of number', t => {
+  for (const n of [2, 2n, new Double(2), Long.fromNumber(2)]) {
+    t.equal(evidenceOf({ n, writeErrors: [{ index: 1, code: 121 }] }, 3).doubt, undefined)
+  }
+  for (const n of [1, 3, 2.5, NaN, null, undefined, Long.MAX_VALUE]) {
+    t.match(evidenceOf({ n, writeErrors: [{ index: 1, code: 121 }] }, 3).doubt, unknown())
+  }
+  t.end()
+})
+
+t.test('a plant that is too large for a document is refused alone, with its size, and is not sent', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const store = mongoPlantStore({ url: mongo.url })
+  t.teardown(() => store.close?.())
+  const sizeOf = ({ id: _id, ...fields }: NewPlant) => BSON.calculateObjectSize({ _id, ...fields })
+  const limit = 16_777_216
+  const [untagged, tagged] = [{ id: 0n, name: '' }, { id: 0n, name: '', tag: '' }].map(sizeOf) as [number, number]
+  const plants: NewPlant[] = [
+    FICUS,
+    { id: 2n, name: 'x'.repeat(18_000_000) },
+    { id: 3n, name: 'ä'.repeat((limit - untagged + 1) / 2) },
+    { id: 4n, name: 'x'.repeat(limit - tagged), tag: 'x' },
+    { id: 5n, name: 'x'.repeat(limit - tagged), tag: '' },
+    { id: 6n, name: 'Fern' }
+  ]
+  const outcomes = await Promise.allSettled(plants.map(plant => store.create(plant, soon())))
+  for (const [index, plant] of plants.entries()) {
+    const message = `MongoDB: its document would have ${sizeOf(plant)} bytes, and MongoDB takes ${limit} at most`
+    t.match(outcomes[index], sizeOf(plant) > limit ? { reason: refused(message) } : { value: 'stored' })
+  }
+  t.strictSame([...mongo.plants().keys()].sort(), [1n, 5n, 6n])
+})
+
+const REFUSE = [2, 13, 18, 20, 26, 59, 73, 121, 166, 371, 8000, 9999, 10334, 13297, 14031]
+const LEAVE_OPEN = [
+  1, 6, 7, 8, 24, 46, 50, 64, 79, 89, 91, 96, 100, 112, 125, 150, 189, 262, 290, 9001, 10107, 11600, 11601, 11602,
+  13388, 13435, 13436
+]
+
+t.test('an error code refuses plants for good, or leaves their outcome open: those of the command, or that of one document', async t => {
+  for (const code of [...REFUSE, ...LEAVE_OPEN]) {
+    const expected = REFUSE.includes(code) ? refused : unknown
+    const ofCommand = new MongoServerError({ ok: 0, code, codeName: 'Name', errmsg: message })
+    t.match(commandFailure(ofCommand, true), expected(`MongoDB: error ${code} (Name)`))
+    t.match(writeFailure({ index: 0, code, codeName: 'Name' }), expected(`MongoDB: write error ${code} (Name)`))
+  }
+})
+
+t.test('a batch is refused as a whole if each document is, but for no fault of the plants', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo)
+  const plants = [1n, 2n, 3n].map(id => ({ ...FICUS, id }))
+  const write = (at: number[], code: number) => {
+    mongo.on('insert', writeErrors({ at, code, message }))
+    return writer.write(plants, soon())
+  }
+  for (const code of [13, 371, 8000, 14031]) t.match(await write([0, 1, 2], code), refused(`MongoDB: write error ${code}`))
+  t.type(await write([0, 1, 2], 121), Array, 'each plant is refused for itself')
+  t.match(await write([0, 2], 13), [refused(/13/), 'stored', refused(/13/)])
+})
+
+type Server = Partial<{ address: string, type: string, error: Error | null }>
+const failed = (...servers: Server[]) => new MongoServerSelectionError('timed out', {
+  servers: new Map(servers.map((server, index) => [index, server]))
+} as unknown as TopologyDescription)
+const withoutReason = Object.defineProperty(failed(), 'reason', { value: undefined })
+
+t.test('a silent MongoDB is distinguished from one that is known to be unreachable', async t => {
+  const silence = new MongoNetworkTimeoutError('connection timed out')
+  const away = { error: new Error('connect ECONNREFUSED'), type: 'Unknown' }
+  t.ok(wasSilent(silence))
+  t.ok(wasSilent(Object.assign(new Error('no connection'), { name: 'MongoWaitQueueTimeoutError' })))
+  t.ok(wasSilent(failed(away, { error: silence, type: 'Unknown' })))
+  t.ok(wasSilent(failed({ error: null, type: 'Unknown' })), 'no response even to the handshake')
+  const others = [new Error('socket hang up'), failed(away), failed({ error: null, type: 'RSSecondary' }), failed(), withoutReason]
+  for (const error of others) t.notOk(wasSilent(error))
+  t.match(commandFailure(silence, false), unknown(), 'as STORE_TIMEOUT is over before it is known to be unreachable')
+  t.match(commandFailure(failed(away), false), notStored)
+})
+
+t.test('the reason why MongoDB is unreachable is one line, without what a server words', async t => {
+  const refusal = new MongoServerError({ ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: message })
+  const lines: [error: Error, line: string][] = [
+    [new Error('socket hang up'), 'MongoDB: socket hang up'],
+    [failed({ address: 'a:1', error: new Error('connect ECONNREFUSED a:1') }, { address: 'b:2', error: refusal }),
+      'MongoDB is not reachable: a:1: connect ECONNREFUSED a:1; b:2: error 18 (AuthenticationFailed)'],
+    [failed({ address: 'a:1', error: null, type: 'RSSecondary' }), 'MongoDB is not reachable: a:1: RSSecondary'],
+    [failed(), 'MongoDB: timed out'],
+    [withoutReason, 'MongoDB: timed out'],
+    [new Error(`the pool was cleared because of "${message}"`, { cause: refusal }), 'MongoDB: error 18 (AuthenticationFailed)'],
+    [new DOMException('aborted', { name: 'AbortError', cause: new Error('no response in time') }), 'MongoDB: no response in time'],
+    [Object.assign(new Error('refused'), { reason: 'a field of the server\'s' }), 'MongoDB: refused']
+  ]
+  for (const [error, line] of lines) t.equal(faultOf(error), line)
+  t.match(commandFailure(failed({ address: 'a:1', error: refusal }), false), refused(/^MongoDB is not reachable: a:1: error 18/), 'every server refuses the user')
+  const oneOfTwo = failed({ address: 'a:1', error: refusal }, { address: 'b:2', error: new Error('connect ECONNREFUSED') })
+  t.match(commandFailure(oneOfTwo, false), notStored)
+})
+
+t.test('a thorough check does what a write needs, and changes nothing', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo)
+  const unauthorized = answer({ code: 13, codeName: 'Unauthorized', message: 'a message that is not shown' })
+  const blocked: Cue = () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 371, errmsg: 'blocked' }] })
+  const mayInsert = (collection: string): Cue => () => {
+    const privilege = { actions: ['find', 'insert'], resource: { db: 'plant_store', collection } }
+    return { ok: 1, authInfo: { authenticatedUserPrivileges: [privilege] } }
+  }
+  const refused = 'MongoDB: error 13 (Unauthorized)'
+  const cases: { cues: Record<string, Cue>, result: string | undefined }[] = [
+    { cues: {}, result: undefined },
+    { cues: { insert: unauthorized }, result: refused },
+    { cues: { insert: answer({ code: 16, message: 'there is nothing to insert' }) }, result: undefined },
+    { cues: { update: unauthorized }, result: refused },
+    { cues: { update: unauthorized, connectionStatus: mayInsert('plants') }, result: undefined },
+    { cues: { update: unauthorized, connectionStatus: mayInsert('') }, result: undefined },
+    { cues: { update: unauthorized, connectionStatus: mayInsert('animals') }, result: refused },
+    { cues: { update: blocked }, result: 'MongoDB: error 371' },
+    { cues: { ping: unauthorized }, result: undefined }
+  ]
+  for (const { cues, result } of cases) {
+    for (const [command, cue] of Object.entries(cues)) mongo.on(command, cue)
+    const found = await writer.check(true).then(() => undefined, ({ message }) => message)
+    t.equal(found, result, Object.keys(cues).join(', '))
+  }
+  await t.rejects(writer.check(false), { message: refused }, 'otherwise it is a ping')
+  t.equal(mongo.plants().size, 0)
+})
+
+t.test('a check that takes too long names each server and its error, though the driver would wait longer', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  await mongo.stop()
+  const clock = new VirtualClock()
+  const { writer, clients: [client] } = ownClientOn(t, mongo, { clock, serverSelectionTimeoutMS: 60_000 })
+  const check = writer.check(true)
+  check.catch(() => {})
+  for (let failed = false; !failed;) {
+    const [{ newDescription }] = await once(client as MongoClient, 'topologyDescriptionChanged')
+    failed = [...newDescription.servers.values()].some(({ error }) => error !== null)
+  }
+  await clock.pass(5_000)
+  await t.rejects(check, unreachable)
+})
+
+t.test('a check of a server that hangs ends within 5 s, though the driver would wait for ever', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const clock = new VirtualClock()
+  const { writer } = ownClientOn(t, mongo, { clock })
+  await writer.check(false)
+  const asked = new Promise<void>(resolve => { mongo.on('ping', () => resolve()) })
+  const check = writer.check(false)
+  check.catch(() => {})
+  await asked
+  await clock.pass(5_000)
+  await t.rejects(check, { message: 'MongoDB: no response in time' })
+})
+
+t.test('a client of the store\'s own that finds no server is replaced, once for all commands that fail', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  await mongo.stop()
+  const { writer, clients } = ownClientOn(t, mongo)
+  await Promise.all([1, 2].map(() => t.rejects(writer.check(false), unreachable)))
+  t.equal(clients.length, 2)
+  t.match(await writer.write([FICUS], soon()), { name: 'PlantNotStored', permanent: false, ...unreachable })
+  t.equal(clients.length, 3, 'so is the one that replaces it')
+  await mongo.start()
+  await t.resolves(writer.check(false))
+  t.strictSame(await writer.write([FICUS], soon()), ['stored'])
+  t.equal(clients.length, 3)
+})
+
+t.test('a client whose first connection fails only after its command was given up is replaced, too', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  await mongo.stop()
+  const { writer, clients } = ownClientOn(t, mongo, { serverSelectionTimeoutMS: 500 })
+  t.match(await writer.write([FICUS], soon(150)), { name: 'PlantNotStored', ...unreachable })
+  await mongo.start()
+  await t.resolves(writer.check(false))
+  t.equal(clients.length, 2)
+})
+
+t.test('with a client that does not monitor commands, a broken connection leaves the outcome unknown', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const writer = await writerOn(t, mongo, ownDriver, { monitorCommands: false })
+  mongo.on('insert', closeBeforeStoring())
+  t.match(await writer.write([FICUS], soon()), unknown())
+})
+
+t.test('while another member of the replica set is lost, an insert that takes 2 s is sent once', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const secondary = await mongo.startSecondary(t)
+  // By name: connections have the address to which it resolves.
+  const client = new MongoClient(mongo.url.replace('127.0.0.1', 'localhost'), { monitorCommands: true })
+  t.teardown(() => client.close())
+  let sent = 0
+  client.on('commandStarted', ({ commandName }) => { if (commandName === 'insert') sent++ })
+  let cleared = 0
+  client.on('connectionPoolCleared', () => { cleared++ })
+  await client.connect()
+  const writer = new MongoWriter(client.db('plant_store').collection('plants'))
+  t.teardown(() => writer.close())
+  mongo.on('insert', delay(2_000))
+  const write = writer.write([FICUS], soon())
+  await sleep(200)
+  await secondary.stop()
+  t.strictSame(await write, ['stored'])
+  t.strictSame({ cleared, sent }, { cleared: 1, sent: 1 }, 'its pool of connections was cleared')
+})
+
+t.test('twelve stores share the listeners of one client', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const client = new MongoClient(mongo.url, { monitorCommands: true })
+  t.teardown(() => client.close())
+  const warnings: Error[] = []
+  const note = (warning: Error) => { warnings.push(warning) }
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
+  const stores = Array.from({ length: 12 }, () => mongoPlantStore({ client }))
+  const createOn = (store: PlantStore, index: number) => store.create({ ...FICUS, id: BigInt(index) }, soon())
+  const outcomes = await Promise.all(stores.map(createOn))
+  t.strictSame(outcomes, stores.map(() => 'stored'))
+  const events = ['commandStarted', 'connectionPoolCleared', 'connectionCheckedOut', 'connectionCheckedIn'] as const
+  const listeners = () => events.map(event => client.listenerCount(event))
+  for (const store of stores) await store.close?.()
+  t.equal(await mongoPlantStore({ client }).create({ ...FICUS, id: 99n }, soon()), 'stored')
+  t.strictSame(listeners(), [1, 1, 1, 1])
+  t.strictSame(warnings, [])
+})
+
+t.test('whatever a host\'s database resolves to, a create ends, and its outcome is open', async t => {
+  const client = new MongoClient('mongodb://127.0.0.1:1/', { monitorCommands: true })
+  const errorsThatAreNone = { ok: 1, n: 1, writeErrors: [null] }
+  for (const reply of [undefined, null, 'ok', errorsThatAreNone, { ok: 1, n: 0, writeErrors: 'none' }]) {
+    const command = async (command: { comment: string }) => {
+      client.emit('commandStarted', { command, connectionId: 1 } as unknown as CommandStartedEvent)
+      return reply
+    }
+    const db = { client, command } as unknown as MongoCollection['db']
+    const collection = { collectionName: 'plants', db, find: () => { throw new Error('not reached') } }
+    const store = new BatchedPlantStore(new MongoWriter(collection))
+    await t.rejects(store.create(FICUS, soon(200)), unknown(), JSON.stringify(reply))
+    await store.close()
+  }
+})
+
+t.test('a create whose insert never ends has its outcome, unknown, at the deadline', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const store = mongoPlantStore({ db: ownClientOn(t, mongo).clients[0]?.db('plant_store') as MongoCollection['db'] })
+  mongo.on('insert', hang())
+  await t.rejects(store.create(FICUS, soon(300)), unknown('MongoDB: no response in time'))
+  await store.close?.()
+})
