@@ -10,24 +10,20 @@ import { PlantNotStored, type NewPlant } from '../../src/stores/plant-store.js'
 
 const DEADLINE_MS = 60_000
 
-function storeThat (results: (plants: readonly NewPlant[]) => Awaited<ReturnType<StoreWriter['write']>>): BatchedPlantStore {
-  return new BatchedPlantStore({
-    maxInFlight: 1,
-    async write (plants) {
-      await turn()
-      return results(plants)
-    },
-    async check () {},
-    async close () {}
-  })
+type Results = Awaited<ReturnType<StoreWriter['write']>>
+
+function storeThat (respond: (plants: readonly NewPlant[]) => Results): BatchedPlantStore {
+  const write: StoreWriter['write'] = async plants => {
+    await turn()
+    return respond(plants)
+  }
+  return new BatchedPlantStore({ maxInFlight: 1, write, check: async () => {}, close: async () => {} })
 }
 
 function createMany (store: BatchedPlantStore, count: number): Promise<unknown> {
-  const outcomes: Promise<unknown>[] = []
-  for (let id = 0; id < count; id++) {
-    outcomes.push(store.create({ id: BigInt(id), name: 'Monstera deliciosa', tag: 'aroid' }, performance.now() + DEADLINE_MS))
-  }
-  return Promise.all(outcomes)
+  return Promise.all(Array.from({ length: count }, (_, id) => {
+    return store.create({ id: BigInt(id), name: 'Monstera deliciosa', tag: 'aroid' }, performance.now() + DEADLINE_MS)
+  }))
 }
 
 /** The median of five rounds. */

@@ -12,7 +12,7 @@ export class VirtualClock implements Clock {
   #now = 1_000
   /** In the order in which they are due; those due at the same time in the order in which they were added. */
   readonly #tasks: Task[] = []
-  #immediates: (() => void)[] = []
+  readonly #immediates: (() => void)[] = []
 
   now (): number {
     return this.#now
@@ -22,13 +22,7 @@ export class VirtualClock implements Clock {
     // As in Node, a delay has whole milliseconds, at least one.
     const at = this.#now + Math.max(Math.trunc(delay), 1)
     const task: Task = { at, run, unref: () => { task.isRef = false }, isRef: true }
-    let start = 0
-    for (let end = this.#tasks.length; start < end;) {
-      const middle = (start + end) >> 1
-      if ((this.#tasks[middle] as Task).at > at) end = middle
-      else start = middle + 1
-    }
-    this.#tasks.splice(start, 0, task)
+    this.#tasks.splice(this.#tasks.findLastIndex(earlier => earlier.at <= at) + 1, 0, task)
     return task
   }
 
@@ -47,25 +41,6 @@ export class VirtualClock implements Clock {
     return this.#tasks.filter(({ isRef }) => isRef).length
   }
 
-  /** When the next task is due; undefined if there is none. */
-  get next (): number | undefined {
-    return this.#immediates.length > 0 ? this.#now : this.#tasks[0]?.at
-  }
-
-  /** Runs one turn of the event loop: the immediates or, if there are none, the next timer. Promises do not settle. */
-  step (): void {
-    if (this.#immediates.length > 0) {
-      const immediates = this.#immediates
-      this.#immediates = []
-      for (const run of immediates) run()
-      return
-    }
-    const task = this.#tasks.shift()
-    if (task === undefined) return
-    this.#now = Math.max(this.#now, task.at)
-    task.run()
-  }
-
   /** Runs turns until nothing more is due now. */
   async turns (): Promise<void> {
     await this.pass(0)
@@ -75,12 +50,25 @@ export class VirtualClock implements Clock {
   async pass (ms: number, stop = () => false): Promise<void> {
     const end = this.#now + ms
     await settled()
-    for (let next = this.next; next !== undefined && next <= end; next = this.next) {
-      this.step()
+    while (this.#turn(end)) {
       await settled()
       if (stop()) return
     }
     this.#now = Math.max(this.#now, end)
+  }
+
+  /** Runs one turn of the event loop: the immediates or, if there are none, the next timer that is due by a time. */
+  #turn (end: number): boolean {
+    if (this.#immediates.length > 0) {
+      for (const run of this.#immediates.splice(0)) run()
+      return true
+    }
+    const task = this.#tasks[0]
+    if (task === undefined || task.at > end) return false
+    this.#tasks.shift()
+    this.#now = Math.max(this.#now, task.at)
+    task.run()
+    return true
   }
 }
 
