@@ -151,7 +151,9 @@ function openingError (error: unknown, path: string): SqliteError {
 /** What this user cannot write, or another reason why a file cannot be opened, and what to do. */
 function obstacleTo (path: string, reason: string): string {
   const { log, index } = besides(path)
-  for (const file of [path, log, index, dirname(path)]) {
+  let folder = dirname(path)
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
+  for (const file of [path, log, index, folder]) {
     try {
       accessSync(file, constants.R_OK | constants.W_OK)
     } catch (error) {

@@ -2,13 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { PlantsTable, type Row, type RowResult } from '../../../src/stores/sqlite/plants-table.js'
-import { DatabaseSync, execute, plantsInFile } from '../../support/stores/sqlite-file.js'
-
-function openTable (t: Test, path: string): PlantsTable {
-  const table = new PlantsTable(DatabaseSync, path)
-  t.teardown(() => table.close())
-  return table
-}
+import { DatabaseSync, execute, openTable, plantsInFile, TABLE } from '../../support/stores/sqlite-file.js'
 
 t.test('an existing plant is unchanged, and the others are stored, even if the table has a conflict clause of its own', async t => {
   for (const clause of ['REPLACE', 'IGNORE', 'ROLLBACK', 'FAIL']) {
@@ -41,7 +35,6 @@ t.test('plants that differ in case or trailing spaces are different, even if the
   t.strictSame(openTable(t, path).write(rows), ['stored', 'same', 'taken', 'taken'])
 })
 
-const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT'
 const SECRET = 'Secret-Ficus'
 const trigger = (when: string, action: string) =>
   `CREATE TRIGGER refusing ${when} INSERT ON plants WHEN NEW.name LIKE '${SECRET}%' BEGIN ${action}; END`

@@ -2,11 +2,11 @@ import fs, { existsSync, renameSync, statSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import type { StatementSyncInstance } from '@photostructure/sqlite'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { identityOf, openDatabase, type DatabaseClass } from '../../../src/stores/sqlite/database.js'
 import { PlantsTable } from '../../../src/stores/sqlite/plants-table.js'
 import type { FailureKind } from '../../../src/stores/sqlite/sqlite-error.js'
-import { DatabaseSync, execute, openSqlite, plantsInFile } from '../../support/stores/sqlite-file.js'
+import { DatabaseSync, execute, openSqlite, openTable, plantsInFile } from '../../support/stores/sqlite-file.js'
 
 const FICUS = [[1n, 'Ficus', null]] as const
 
@@ -45,12 +45,6 @@ class FaultyBinding {
     if (sql === 'COMMIT') this.beforeCommit()
     if (this.failing.includes(sql)) throw Object.assign(new Error(`${sql} failed`), { errcode: this.errcode })
   }
-}
-
-function openTable (t: Test, path: string, Database: DatabaseClass = DatabaseSync): PlantsTable {
-  const table = new PlantsTable(Database, path)
-  t.teardown(() => table.close())
-  return table
 }
 
 t.test('a commit is on disk before it is acknowledged: synchronous is FULL, with fullfsync for macOS', async t => {

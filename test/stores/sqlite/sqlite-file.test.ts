@@ -1,25 +1,18 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { openPlantsFile } from '../../../src/commands/sources/sqlite-source.js'
 import { PlantsTable, type Row } from '../../../src/stores/sqlite/plants-table.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { testFolder } from '../../support/process/program.js'
 import { mountFile, mountSmallDisk, withSmallDisk } from '../../support/process/small-disk.js'
 import {
-  DatabaseSync, execute, makeWithLog, openSqlite, plantsInFile, storeAt, threadsOf
+  DatabaseSync, execute, makeWithLog, openSqlite, openTable, plantsInFile, storeAt, TABLE, threadsOf
 } from '../../support/stores/sqlite-file.js'
 
-const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)'
 const FICUS: Row = [1n, 'Ficus', null]
 const FERN: Row = [2n, 'Fern', 'green']
 const MOSS: Row = [3n, 'Moss', null]
-
-function openTable (t: Test, path: string): PlantsTable {
-  const table = new PlantsTable(DatabaseSync, path)
-  t.teardown(() => table.close())
-  return table
-}
 
 function first (path: string, sql: string): unknown {
   const database = openSqlite(path)
@@ -31,7 +24,7 @@ function first (path: string, sql: string): unknown {
 t.test('a new file is created with its folders and the documented table, which any SQLite tool can read', async t => {
   const path = join(t.testdir(), 'a', 'b', 'c', 'plants.db')
   t.strictSame(openTable(t, path).write([FERN, [-5n, 'Ficus', null]]), ['stored', 'stored'])
-  t.equal(first(path, "SELECT sql FROM sqlite_schema WHERE name = 'plants'"), TABLE)
+  t.equal(first(path, "SELECT sql FROM sqlite_schema WHERE name = 'plants'"), `${TABLE})`)
   t.equal(first(path, 'PRAGMA user_version'), 1)
   t.equal(first(path, 'PRAGMA journal_mode'), 'wal')
   t.strictSame([...plantsInFile(path)], [[-5n, { name: 'Ficus' }], [2n, { name: 'Fern', tag: 'green' }]])
@@ -41,7 +34,7 @@ t.test('an empty file is accepted, and so is a table that another tool restored,
   const folder = t.testdir({ 'empty.db': '' })
   t.strictSame(openTable(t, join(folder, 'empty.db')).write([FICUS]), ['stored'])
   const restored = join(folder, 'restored.db')
-  execute(restored, `BEGIN TRANSACTION; ${TABLE}; INSERT INTO plants VALUES(1, 'Ficus', NULL); COMMIT`)
+  execute(restored, `BEGIN TRANSACTION; ${TABLE}); INSERT INTO plants VALUES(1, 'Ficus', NULL); COMMIT`)
   t.strictSame(openTable(t, restored).write([FICUS, FERN]), ['same', 'stored'])
   t.equal(first(restored, 'PRAGMA user_version'), 1)
 })
@@ -84,7 +77,7 @@ t.test('a backup that was copied over the file beside the log of the old one is 
   const folder = t.testdir({ 'link.db': t.fixture('symlink', 'plants.db') })
   const path = join(folder, 'plants.db')
   makeWithLog(path, 3_000)
-  execute(join(folder, 'backup.db'), `${TABLE}; INSERT INTO plants VALUES (2, 'Fern', 'green'); PRAGMA user_version = 1`)
+  execute(join(folder, 'backup.db'), `${TABLE}); INSERT INTO plants VALUES (2, 'Fern', 'green'); PRAGMA user_version = 1`)
   const backup = readFileSync(join(folder, 'backup.db'))
   const message = /(\S+plants\.db-wal) is the log of another database than .*: move \1 and its -shm away/
   for (const content of [backup, Buffer.alloc(0)]) {

@@ -148,6 +148,8 @@ t.test('another user of the group reads a database, and leaves no file beside it
     chmodSync(file, suffix === '/..' ? 0o2550 : 0o640)
     return { path, file }
   })
+  const { file = '' } = protectedFiles.at(-1) ?? {}
+  protectedFiles.push({ path: join(file, 'new', 'folder', 'plants.db'), file })
   const results = asMember(`
     const results = []
     for (const path of ${JSON.stringify([stopped, running])}) {

@@ -3,10 +3,20 @@ import type { Worker } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import type { Test } from 'tap'
 import type { PlantStore } from '../../../src/stores/plant-store.js'
-import { sqliteBinding } from '../../../src/stores/sqlite/database.js'
+import { sqliteBinding, type DatabaseClass } from '../../../src/stores/sqlite/database.js'
+import { PlantsTable } from '../../../src/stores/sqlite/plants-table.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 
 export const { DatabaseSync } = await sqliteBinding()
+
+/** What makes the table, but for a `)`. */
+export const TABLE = 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT'
+
+export function openTable (t: Test, path: string, Database: DatabaseClass = DatabaseSync): PlantsTable {
+  const table = new PlantsTable(Database, path)
+  t.teardown(() => table.close())
+  return table
+}
 
 export function storeAt (t: Test, path: string): Required<PlantStore> {
   const store = sqlitePlantStore({ path }) as Required<PlantStore>
@@ -31,7 +41,7 @@ export function execute (path: string, sql: string): void {
 export function makeWithLog (path: string, count = 1): void {
   const database = openSqlite(`${path}.live`)
   database.exec(`PRAGMA journal_mode = WAL; PRAGMA user_version = 1;
-    CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT);
+    ${TABLE});
     WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT ${count})
     INSERT INTO plants SELECT id, 'Ficus', NULL FROM n`)
   for (const suffix of ['', '-wal', '-shm']) cpSync(`${path}.live${suffix}`, `${path}${suffix}`)
