@@ -44,7 +44,7 @@ export class MeasurementWindow {
   #acknowledged = 0
 
   /** @param since when the request started or, in an open loop, should have started, which decides if it counts */
-  answer (shot: Shot, status: number, body: string, since: number): void {
+  readonly answer = (shot: Shot, status: number, body: string, since: number): void => {
     try {
       checkAnswer(shot, status, body)
     } catch (error) {

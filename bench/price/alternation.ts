@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openConnections, type Connection } from '../load/connection.js'
+import { requestLoop } from '../load/closed-loop.js'
+import { openConnections } from '../load/connection.js'
 import { checkAnswer, createRequests } from '../load/requests.js'
 import { bareServer } from '../servers/bare.js'
 import { fastifyApp } from '../servers/fastify.js'
@@ -36,32 +37,19 @@ process.exit()
 async function startServer (name: string): Promise<() => Promise<number>> {
   const { port } = (await listening(name)).address() as AddressInfo
   const url = `http://127.0.0.1:${port}`
-  const next = createRequests(url, TOKEN)
   const opened = await openConnections(url, connections, error => { throw error })
-  let isRunning = false
-  let pending = 0
   let answers = 0
-  const isIdle = (): boolean => pending === 0
-
-  function send (connection: Connection): void {
-    const shot = next()
-    pending++
-    connection.send(shot.text, (status, body) => {
-      checkAnswer(shot, status, body)
-      pending--
-      answers++
-      if (isRunning) send(connection)
-    })
-  }
-
+  const loop = requestLoop(opened, createRequests(url, TOKEN), (shot, status, body) => {
+    checkAnswer(shot, status, body)
+    answers++
+  })
   return async () => {
     answers = 0
-    isRunning = true
     const begin = process.cpuUsage()
-    for (const connection of opened) send(connection)
+    loop.start()
     while (microsecondsSince(begin) < SLICE) await sleep(2)
-    isRunning = false
-    while (!isIdle()) await new Promise(resolve => setImmediate(resolve))
+    loop.stop()
+    while (!loop.isIdle()) await new Promise(resolve => setImmediate(resolve))
     return microsecondsSince(begin) / answers
   }
 }

@@ -33,6 +33,10 @@ function time (head: string, figure: Figure, legend?: string): Column {
   return { head, legend, cell: one => timeText(medianOf(one, figure)) }
 }
 
+function range (figure: Figure, text: (value: number) => string): Column {
+  return { head: 'range', legend: 'the lowest and the highest round', cell: one => rangeText(one, figure, text) }
+}
+
 const throughput: Column = {
   head: 'requests/s', legend: 'answered; ≥ if the load generator was the limit', cell: throughputText
 }
@@ -48,11 +52,7 @@ const priceColumns: Column[][] = [[
     legend: 'the price of the first server, divided by that of this one right after',
     cell: one => medianOf(one, 'firstDividedByIt')?.toFixed(3)
   },
-  {
-    head: 'range',
-    legend: 'the lowest and the highest round',
-    cell: one => rangeText(one, 'firstDividedByIt', ratio => ratio.toFixed(3))
-  }
+  range('firstDividedByIt', ratio => ratio.toFixed(3))
 ]]
 
 const bases: Record<Base, string> = {
@@ -70,11 +70,7 @@ function closedLoopColumns (results: Results): Column[][] {
   ]
   return [
     withRatios(throughput, 'perSecond'),
-    [{
-      head: 'range',
-      legend: 'of requests/s, the lowest and the highest round',
-      cell: one => rangeText(one, 'perSecond', countText)
-    }],
+    [range('perSecond', countText)],
     [{ head: 'plants per commit', cell: one => medianOf(one, 'plantsPerCommit')?.toFixed(1) }],
     withRatios(busiest, 'busiestThread'),
     [allThreads],
