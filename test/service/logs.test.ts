@@ -67,7 +67,7 @@ async function startWithLog (t: Test, log: string | 'pipe', env: Record<string, 
   let stderr = ''
   child.stderr?.on('data', text => { stderr += text })
   const isListening = () => fetch(address).then(() => true, () => false)
-  for (let turn = 0; turn < 800 && !await isListening(); turn++) await sleep(25)
+  for (let turn = 0; turn < 300 && !await isListening(); turn++) await sleep(100)
   return {
     address,
     stdout: child.stdout,

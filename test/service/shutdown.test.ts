@@ -91,3 +91,11 @@ t.test('a second signal exits immediately', async t => {
   t.equal((await service.end('SIGTERM')).code, 1)
   t.ok(performance.now() - start < 4_000)
 })
+
+t.test('KEEP_ALIVE_TIMEOUT closes an idle connection', async t => {
+  const { port } = await serveHolding(t, { KEEP_ALIVE_TIMEOUT: 1_000 })
+  const connection = await RawConnection.open(t, port)
+  const answer = await connection.write('GET /health/live HTTP/1.1', 'Host: a', '', '').answer()
+  t.match(answer, { status: 200, headers: { 'keep-alive': 'timeout=1' } })
+  await connection.closed()
+})

@@ -68,16 +68,14 @@ t.test('without configuration the first screen shows how to send a request, and 
   t.match(await service.logged('shutting down after an uncaught error'), { level: 60, err: { message: 'thrown by the test' } })
 })
 
-t.test('a port in use is reported in one line, for the service and for the metrics', async t => {
+t.test('a port in use is reported in one line', async t => {
   const other = createServer()
   await once(other.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => { other.close() })
   const { port } = other.address() as AddressInfo
-  for (const ports of [{ PORT: `${port}` }, { PORT: '0', METRICS_PORT: `${port}` }]) {
-    const { code, stderr } = await run([], { ...ports, DATA_DIR: t.testdir(), ACCESS_TOKENS: token, NODE_ENV: 'production' })
-    t.equal(code, 1)
-    t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}: check HOST, PORT and METRICS_PORT\n$`))
-  }
+  const { code, stderr } = await run([], { PORT: String(port), DATA_DIR: t.testdir(), ACCESS_TOKENS: token })
+  t.equal(code, 1)
+  t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}: check HOST, PORT and METRICS_PORT\n$`))
 })
 
 t.test('SIGTERM is handled even while the program is loading, as a process with PID 1 would otherwise ignore it', async t => {
