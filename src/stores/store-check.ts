@@ -3,12 +3,9 @@ import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant,
 
 /** The store of one check, without plants at its start. Checks that need an omitted part are skipped. */
 export interface StoreSetup {
-  /** The store to check, not open yet. The check opens and closes it. */
+  /** Not open yet. The check opens and closes it. */
   store: PlantStore
-  /**
-   * Makes another store of the same plants, not open yet, as in another process or after a restart. Checks use it to
-   * look for plants after the store was closed, and to create them on two stores at once.
-   */
+  /** Makes another store of the same plants, not open yet, as in another process or after a restart. */
   another?: (() => PlantStore) | undefined
   /** Reads everything that is stored, by id, not through the store, so that fields that are not a plant's are found. */
   stored?: (() => ReadonlyMap<bigint, object> | Promise<ReadonlyMap<bigint, object>>) | undefined
@@ -19,9 +16,8 @@ export interface StoreSetup {
 /** Makes a new store for each check. */
 export type NewStoreSetup = () => StoreSetup | Promise<StoreSetup>
 
-/** A check of one promise of `PlantStore`. */
 export interface StoreCheck {
-  /** The promise as a sentence, which can name a test. */
+  /** A promise of `PlantStore` as a sentence, which can name a test. */
   readonly name: string
   /**
    * Checks the promise on a store of its own.
@@ -79,10 +75,9 @@ export function soon (): number {
 
 export async function outcomesAre (expected: CreateOutcome, plants: NewPlant[], create: Create): Promise<void> {
   const outcomes = await Promise.all(plants.map(create))
-  for (const [index, { id, name, tag }] of plants.entries()) {
-    // Strings that look the same on a terminal look different here.
-    const plant = JSON.stringify({ name: name.slice(0, 20), tag: tag?.slice(0, 20) })
-    assert.equal(outcomes[index], expected, `plant ${id} ${plant} is ${outcomes[index]}, not ${expected}`)
+  for (const [index, { id, name }] of plants.entries()) {
+    const plant = `plant ${id} ${JSON.stringify(name.slice(0, 20))}`
+    assert.equal(outcomes[index], expected, `${plant} is ${outcomes[index]}, not ${expected}`)
   }
 }
 
