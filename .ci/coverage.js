@@ -8,7 +8,7 @@ import { relative } from 'node:path'
 
 const FOLDER = 'build/coverage'
 const LIST = '.ci/unreached.txt'
-// Of brackets, or a comment: c8 counts all lines of a part that is not reached.
+// Brackets, or a comment: c8 counts all lines of a part that is not reached.
 const SAYS_NOTHING = /: ([\])},\s]*|\/[/*].*|\*.*)$/
 
 execFileSync('node_modules/.bin/c8', [
@@ -28,7 +28,7 @@ const reachedNow = without(listed, [...unreached, ...gone])
 say('No test reaches this, maybe only in part. Write one, or say in the list why there is none', added)
 say('This is no longer in src: drop it from the list', gone)
 say('A test reached this. If one always does, drop it from the list', reachedNow)
-if (added.length > 0 || gone.length > 0) process.exitCode = 1
+if (added.length > 0) process.exitCode = 1
 
 /** The lines of a file that no test reaches, or of which it does not reach a branch. */
 function unreachedIn ({ path, s, statementMap, b, branchMap }) {
