@@ -13,6 +13,7 @@ export type RowResult = CreateOutcome | Failure
 
 /** The plants in an SQLite database. Every call blocks the thread. */
 export class PlantsTable {
+  /** Its identity. */
   readonly #file: string | undefined
   readonly #database: DatabaseSyncInstance
   readonly #findTrigger: StatementSyncInstance
@@ -45,7 +46,10 @@ export class PlantsTable {
    * @returns the result of each row; or why none of them is stored, or why that is unknown
    */
   write (rows: readonly Row[], lockWaitMs = LOCK_WAIT_MS): RowResult[] | Failure {
-    const results = this.#transaction(lockWaitMs, () => this.#createAll(rows))
+    const results = this.#transaction(lockWaitMs, () => {
+      const hasTriggers = this.#findTrigger.get() !== undefined
+      return rows.map(row => hasTriggers ? this.#createAmongTriggers(row) : this.#create(row))
+    })
     if (!(results instanceof SqliteError)) return results
     if (results.failure.reach !== 'plant') return results.failure
     if (rows.length === 1) return [results.failure]
@@ -57,11 +61,6 @@ export class PlantsTable {
     })
   }
 
-  #createAll (rows: readonly Row[]): RowResult[] {
-    const hasTriggers = this.#findTrigger.get() !== undefined
-    return rows.map(row => hasTriggers ? this.#createAmongTriggers(row) : this.#create(row))
-  }
-
   #create (row: Row): RowResult {
     const [id, name, tag] = row
     try {
@@ -69,10 +68,10 @@ export class PlantsTable {
       this.#insertNew.get(id, bindable(name), bindable(tag))
       return 'stored'
     } catch (error) {
-      const refusal = refusalOf(error)
+      const { failure } = refusalOf(error)
       // It may be the constraint of another unique index.
       const existing = resultCode(error) === CODE.CONSTRAINT ? this.#existing(row) : undefined
-      return existing ?? refusal.failure
+      return existing ?? failure
     }
   }
 
@@ -120,7 +119,8 @@ export class PlantsTable {
   #transaction<T> (lockWaitMs: number, work: () => T): T | SqliteError {
     let inCommit = false
     try {
-      this.#waitForLocks(lockWaitMs)
+      if (lockWaitMs !== this.#lockWaitMs) this.#database.exec(`PRAGMA busy_timeout = ${Math.max(Math.trunc(lockWaitMs), 0)}`)
+      this.#lockWaitMs = lockWaitMs
       this.#database.exec('BEGIN IMMEDIATE')
       if (this.#isDisplaced()) this.#fault = displaced(this.path, 'refused')
       if (this.#fault !== undefined) throw this.#fault
@@ -137,12 +137,6 @@ export class PlantsTable {
       if (result.failure.reach === 'connection') this.#fault = new SqliteError('busy', result.message, 'connection')
       return result
     }
-  }
-
-  #waitForLocks (milliseconds: number): void {
-    if (milliseconds === this.#lockWaitMs) return
-    this.#database.exec(`PRAGMA busy_timeout = ${Math.max(Math.trunc(milliseconds), 0)}`)
-    this.#lockWaitMs = milliseconds
   }
 
   #rollBack (): void {

@@ -3,10 +3,7 @@ import { sqliteBinding } from './database.js'
 import { PlantsTable, type Row, type RowResult } from './plants-table.js'
 import { transactionError, type Failure } from './sqlite-error.js'
 
-/**
- * What a thread gets: `openedFile` is the identity of the file, if an earlier thread had it open; `hasEnded`, which it
- * shares with its store, is 1 once the database is closed.
- */
+/** `openedFile` is the identity of the file, if an earlier thread had it open; `hasEnded`, which is shared, turns 1. */
 export interface ThreadData { path: string, openedFile: string | undefined, hasEnded: Int32Array }
 
 /** A request to the database thread; all but `close` get one answer, in order. */
@@ -15,10 +12,7 @@ export type SqliteRequest =
   | { kind: 'check', thoroughly: boolean }
   | { kind: 'close' }
 
-/**
- * To a write, `all stored`, or the result of each row: an array of strings takes much longer between threads. To a
- * check, `writable`.
- */
+/** To a write, `all stored`, as an array of strings takes much longer between threads, or the result of each row. */
 export type SqliteAnswer = 'all stored' | readonly RowResult[] | 'writable' | Failure
 
 const { path, openedFile, hasEnded }: ThreadData = workerData

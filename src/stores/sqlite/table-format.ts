@@ -14,15 +14,15 @@ const REBUILD = `BEGIN; ALTER TABLE plants RENAME TO old_plants; CREATE TABLE ${
 /** A column, as it would be declared. Names do not depend on their case. */
 interface Column { name: string, definition: string, needsValue: number }
 
+/** What is different from the table that this version makes, and the SQL that undoes it. */
+interface Difference { what: string, remedy: string }
+
 // See https://sqlite.org/pragma.html#pragma_table_xinfo. A primary key is not null by itself.
 const SELECT_COLUMNS = `SELECT lower(c.name) AS name, iif(c.type = '', 'untyped', upper(c.type)) ||
     CASE WHEN c.pk THEN ' PRIMARY KEY' WHEN c."notnull" THEN ' NOT NULL' ELSE '' END ||
     iif(c.hidden, ' GENERATED', '') || iif(c.pk AND t.wr, ' WITHOUT ROWID', '') AS definition,
     c.pk OR (c."notnull" AND NOT c.hidden AND ifnull(upper(c.dflt_value), 'NULL') = 'NULL') AS needsValue
   FROM pragma_table_list('plants') AS t, pragma_table_xinfo('plants') AS c WHERE t.schema = 'main' AND t.type = 'table'`
-
-/** What is different from the table that this version makes, and the SQL that undoes it. */
-interface Difference { what: string, remedy: string }
 
 /**
  * Accepts an empty file, or one with the table, even without its format (as after `.dump` and a restore), and with more
