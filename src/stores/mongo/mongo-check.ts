@@ -6,11 +6,11 @@ import type { DriverError } from './mongo-errors.js'
 const NOTHING_TO_INSERT = Object.values({ BadValue: 2, FailedToParse: 9, InvalidLength: 16, EmptyArrayOperation: 21 })
 const UNAUTHORIZED = 13
 
-// Parts of replies: https://www.mongodb.com/docs/manual/reference/command/connectionStatus/
-interface Reply { writeErrors?: object[], authInfo?: { authenticatedUserPrivileges?: Privilege[] } }
-interface Privilege { actions: string[], resource: { collection?: string } }
-
-type Run = (command: object) => Promise<Reply>
+/** Runs a command. Of its reply: https://www.mongodb.com/docs/manual/reference/command/connectionStatus/ */
+type Run = (command: object) => Promise<{
+  writeErrors?: object[]
+  authInfo?: { authenticatedUserPrivileges?: { actions: string[], resource: { collection?: string } }[] }
+}>
 
 export async function ping ({ db }: MongoCollection, signal: AbortSignal): Promise<void> {
   await db.command({ ping: 1 }, { ...COMMAND_OPTIONS, signal })
@@ -26,11 +26,9 @@ export async function ping ({ db }: MongoCollection, signal: AbortSignal): Promi
  */
 export async function checkWriting ({ db, collectionName }: MongoCollection, signal: AbortSignal): Promise<void> {
   const run: Run = command => db.command(command, { ...COMMAND_OPTIONS, signal })
-  try {
-    await run({ insert: collectionName, documents: [], ...DURABLE })
-  } catch (error) {
-    if (!NOTHING_TO_INSERT.includes(Number((error as DriverError).code))) throw error
-  }
+  await run({ insert: collectionName, documents: [], ...DURABLE }).catch((error: DriverError) => {
+    if (!NOTHING_TO_INSERT.includes(Number(error.code))) throw error
+  })
   try {
     const updates = [{ q: { _id: `plant-store ${randomUUID()}` }, u: { $set: { name: '' } } }]
     const { writeErrors: [refusal] = [] } = await run({ update: collectionName, updates, ...DURABLE })
@@ -43,8 +41,8 @@ export async function checkWriting ({ db, collectionName }: MongoCollection, sig
 
 async function mayInsert (run: Run, collectionName: string): Promise<boolean> {
   // Not every server has the command. Then the refusal counts.
-  const { authInfo } = await run({ connectionStatus: 1, showPrivileges: true }).catch((): Reply => ({}))
-  const privileges = authInfo?.authenticatedUserPrivileges ?? []
+  const status = await run({ connectionStatus: 1, showPrivileges: true }).catch(() => undefined)
+  const privileges = status?.authInfo?.authenticatedUserPrivileges ?? []
   return privileges.some(({ actions, resource: { collection = '' } }) => {
     return actions.includes('insert') && ['', collectionName].includes(collection)
   })

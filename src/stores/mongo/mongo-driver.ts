@@ -74,10 +74,10 @@ export function connectionTo (url: string, storeTimeout: number): MongoClient {
   }
 }
 
+interface Client<Database> { options: { dbName: string }, db (name: string): Database }
+
 /** The database in the path of a client's URL, else `plant_store`. If the URL names none, the driver says `test`. */
-export function databaseOf<Database> (
-  client: { options: { dbName: string }, db (name: string): Database }, url = ''
-): Database {
+export function databaseOf<Database> (client: Client<Database>, url = ''): Database {
   const { dbName } = client.options
   const isNamed = dbName !== 'test' || /^[^/]*\/\/[^/?]*\/test(?:\?|$)/.test(url)
   return client.db(isNamed ? dbName : 'plant_store')

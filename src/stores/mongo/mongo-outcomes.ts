@@ -68,7 +68,7 @@ export function evidenceOf ({ n, writeErrors = [], writeConcernError }: InsertRe
   }
   let doubt: string | undefined
   if (writeConcernError !== undefined) doubt = `write concern ${describe(writeConcernError)}`
-  else if (Number(n) + errors.size !== sent) doubt = `the response counts ${n} of ${sent} inserted, and ${errors.size} errors`
+  else if (Number(n) + errors.size !== sent) doubt = `the response counts ${n} of ${sent} inserted, ${errors.size} errors`
   return { errors, doubt: doubt === undefined ? undefined : new PlantOutcomeUnknown(`MongoDB: ${doubt}`) }
 }
 

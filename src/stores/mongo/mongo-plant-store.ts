@@ -5,20 +5,18 @@ import {
 } from './mongo-driver.js'
 import { MongoWriter } from './mongo-writer.js'
 
-interface AllOptions {
-  collection?: MongoCollection, db?: MongoDatabase, client?: MongoDriverClient, url?: string, storeTimeout?: number
-}
-
-/** One of the four options. The driver may be any version 7. */
+/** One of the four options: a `Collection`, `Db` or `MongoClient` of any driver 7, or a URL. */
 export type MongoPlantStoreOptions =
-  /** The driver's `Collection`. */
   | { collection: MongoCollection }
-  /** The driver's `Db`; plants go to its collection `plants`. */
+  /** Plants go to its collection `plants`. */
   | { db: MongoDatabase }
-  /** The driver's `MongoClient`; plants go to the database in its URL's path (not `test`), else to `plant_store`. */
+  /** Plants go to the database in its URL's path (not `test`), else to `plant_store`. */
   | { client: MongoDriverClient }
   /** As with `client`, for a client of the store's own, whose timeouts follow from `storeTimeout` (10,000 ms). */
   | { url: string, storeTimeout?: number }
+
+type Given = { collection: MongoCollection, db: MongoDatabase, client: MongoDriverClient } &
+  { url: string, storeTimeout: number }
 
 /**
  * Stores plants in MongoDB (5.0 or later; replica set, sharded cluster or single server), as documents `{ _id: Long,
@@ -29,7 +27,7 @@ export type MongoPlantStoreOptions =
  * @throws {TypeError} if the options or the URL are invalid; the message contains no credentials
  */
 export function mongoPlantStore (options: MongoPlantStoreOptions): PlantStore {
-  const { collection, db, client, url, storeTimeout = 10_000 }: AllOptions = options ?? {}
+  const { collection, db, client, url, storeTimeout = 10_000 }: Partial<Given> = options ?? {}
   const plants = collection ?? (db ?? (client && databaseOf(client)))?.collection('plants')
   if (plants !== undefined) return new BatchedPlantStore(new MongoWriter(plants))
   if (typeof url !== 'string') throw new TypeError('mongoPlantStore: one of the options url, client, db and collection must be given')

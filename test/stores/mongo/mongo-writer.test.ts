@@ -37,7 +37,7 @@ const duplicate = writeErrors({ at: [0], code: 11000, message })
 
 /** What MongoDB does with the insert of one plant, and the results. */
 const inserts: [name: string, insert: Cue, result: object][] = [
-  ['the response counts none', miscount(0), [unknown('MongoDB: the response counts 0 of 1 inserted, and 0 errors')]],
+  ['the response counts none', miscount(0), [unknown('MongoDB: the response counts 0 of 1 inserted, 0 errors')]],
   ['the response counts too many', miscount(2), [unknown(/counts 2 of 1 inserted/)]],
   ['the response counts nothing', miscount(undefined), [unknown(/counts undefined of 1 inserted/)]],
   ['the count is a double', miscount(new Double(1)), ['stored']],
