@@ -33,10 +33,7 @@ async function testServer (t: Test, answer: (body: string, response: ServerRespo
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-const loops = [
-  { name: 'closed', run: closedLoop },
-  { name: 'open', run: async (job: LoadJob) => await openLoop(job, 200) }
-]
+const loops = [{ name: 'closed', run: closedLoop }, { name: 'open', run: (job: LoadJob) => openLoop(job, 200) }]
 const faults = [
   { what: 'an unexpected status', answer: sends(503, '{}'), message: /status 503 .* expected 200/ },
   { what: 'a wrong body', answer: sends(200, '{"name":"another"}'), message: /"another"/ },
@@ -49,7 +46,7 @@ for (const { name, run } of loops) {
     t.test(`${what} fails a run of the ${name} loop`, async t => {
       let requests = 0
       const url = await testServer(t, (request, response) => {
-        if (++requests === 8) answer(response)
+        if (++requests === 3) answer(response)
         else accept(response, request, 5)
       })
       await t.rejects(run(jobFor(url, { patience: 200 })), { message })
@@ -68,7 +65,7 @@ for (const { name, run } of loops) {
     })
     const { p50, perSecond, acknowledged } = await run(jobFor(url, { connections: 8, duration: 0.5 }))
     t.equal(acknowledged, requests)
-    t.ok(p50 !== undefined && p50 >= 99_000 && p50 < 1_000_000, `p50 ${p50}`)
+    t.ok(Number(p50) >= 99_000 && Number(p50) < 1_000_000, `p50 ${p50}`)
     t.ok(perSecond > 4 && perSecond <= 96 && acknowledged >= perSecond / 2, `${perSecond} a second of ${acknowledged}`)
   })
 }
