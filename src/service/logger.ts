@@ -1,8 +1,7 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { destination, pino, type Logger } from 'pino'
 import { systemClock, type Clock } from '../clock.js'
-import type { Configuration } from '../config/configuration.js'
-import { withoutPort } from '../config/trusted-proxies.js'
+import { withoutPort, type Configuration } from '../config/configuration.js'
 
 /**
  * Makes the logger: JSON lines, or readable lines on a terminal. A write per line would cost a third of a request, so

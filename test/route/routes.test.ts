@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { trustedProxies } from '../../src/config/trusted-proxies.js'
+import { trustedProxies } from '../../src/config/configuration.js'
 import { exchange } from '../support/http/raw-connection.js'
 import { answersError, buildService, create as send, HEAD, serve } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
