@@ -99,7 +99,8 @@ async function tryWaiting () {
 function sandbox () {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-mutants-'))
   for (const name of readdirSync('.')) {
-    if (name === 'build' || name === 'src') cpSync(name, join(folder, name), { recursive: true, verbatimSymlinks: true })
+    const options = { recursive: true, verbatimSymlinks: true }
+    if (name === 'build' || name === 'src') cpSync(name, join(folder, name), options)
     else symlinkSync(resolve(name), join(folder, name))
   }
   return folder
@@ -123,7 +124,8 @@ async function noticedBy ({ file, text, original }, folder, limits) {
       if (!await succeeds(command, folder, limits.get(name))) return name
     }
     writeFileSync(join(folder, file), text)
-    const compiles = await succeeds(['node_modules/typescript7/bin/tsc', '-p', 'tsconfig.build.json', '--noEmit'], folder, 60_000)
+    const compiler = ['node_modules/typescript7/bin/tsc', '-p', 'tsconfig.build.json', '--noEmit']
+    const compiles = await succeeds(compiler, folder, 60_000)
     return compiles ? undefined : 'the compiler'
   } finally {
     writeFileSync(compiled, before)

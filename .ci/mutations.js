@@ -25,7 +25,8 @@ export function mutantsOf (file) {
     const lines = original.slice(start, end).split('\n').length
     const before = original.split('\n').slice(line, line + lines)
     const after = text.split('\n').slice(line, line + replacement.split('\n').length)
-    const diff = `${file}:${line + 1}\n${before.map(one => `- ${one}\n`).join('')}${after.map(one => `+ ${one}\n`).join('')}`
+    const changes = [...before.map(one => `- ${one}\n`), ...after.map(one => `+ ${one}\n`)]
+    const diff = `${file}:${line + 1}\n${changes.join('')}`
     mutants.push({ file, text, original, diff, id: `${file} ${start} ${end} ${replacement}` })
   }
 
@@ -50,8 +51,12 @@ function * changesOf (node, source) {
     const operator = OPERATORS.get(node.operatorToken.getText(source))
     if (operator !== undefined) yield [node.operatorToken, operator]
   }
-  if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken) yield [node, `(${node.operand.getText(source)})`]
-  if (ts.isPostfixUnaryExpression(node)) yield [node, node.getText(source).replace(/(\+\+|--)$/, sign => sign === '++' ? '--' : '++')]
+  if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken) {
+    yield [node, `(${node.operand.getText(source)})`]
+  }
+  if (ts.isPostfixUnaryExpression(node)) {
+    yield [node, node.getText(source).replace(/(\+\+|--)$/, sign => sign === '++' ? '--' : '++')]
+  }
 
   if (ts.isIfStatement(node) || ts.isWhileStatement(node)) {
     yield [node.expression, 'false']
@@ -65,7 +70,8 @@ function * changesOf (node, source) {
   if (node.kind === ts.SyntaxKind.TrueKeyword) yield [node, 'false']
   if (node.kind === ts.SyntaxKind.FalseKeyword) yield [node, 'true']
   if (ts.isNumericLiteral(node)) yield [node, node.text === '0' ? '1' : '0']
-  if (ts.isStringLiteral(node) && !ts.isPropertyAssignment(node.parent) && !/ /.test(node.text)) yield [node, "'mutant'"]
+  const isName = ts.isStringLiteral(node) && !/ /.test(node.text)
+  if (isName && !ts.isPropertyAssignment(node.parent)) yield [node, "'mutant'"]
   if (ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression)) {
     const { name } = node.expression
     const replacement = CALLS.get(name.text)

@@ -92,7 +92,8 @@ async function runFile (file: string): Promise<void> {
   if (faults.length === 0 && code !== 0) faults.push(`it ended with ${signal ?? code}`)
   failed.push(...faults.map(fault => `${name}: ${fault}`))
   const seconds = ((performance.now() - begin) / 1000).toFixed(1)
-  console.log(`${faults.length === 0 ? '✓' : '✗'} ${name.padEnd(45)}${String(asserts).padStart(5)}${seconds.padStart(8)} s`)
+  const mark = faults.length === 0 ? '✓' : '✗'
+  console.log(`${mark} ${name.padEnd(45)}${String(asserts).padStart(5)}${seconds.padStart(8)} s`)
   if (stderr !== '') console.log(stderr.trimEnd())
 }
 
@@ -110,7 +111,8 @@ function inSource (place: string): string {
   const map = new SourceMap(JSON.parse(readFileSync(`${path}.map`, 'utf8')))
   const entry = map.findEntry(Number(line) - 1, Number(column) - 1)
   if (!('originalSource' in entry)) return place
-  return `${relative('.', resolve(dirname(path), entry.originalSource))}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
+  const source = relative('.', resolve(dirname(path), entry.originalSource))
+  return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
 }
 
 function report (): void {

@@ -32,7 +32,8 @@ t.teardown(() => rmSync(folder, { recursive: true }))
 writeFileSync(join(folder, 'package.json'), '{"private":true,"type":"module"}')
 cpSync(projectFile('docs/deploy/tracing.js'), join(folder, 'tracing.js'))
 const pinned = install.replaceAll(/@[\w-]+\/[\w-]+/g, name => `${name}@${VERSIONS[name]}`)
-const missing = await promisify(execFile)('sh', ['-c', `${pinned} --silent --no-audit --no-fund --ignore-scripts`], { cwd: folder })
+const quietly = `${pinned} --silent --no-audit --no-fund --ignore-scripts`
+const missing = await promisify(execFile)('sh', ['-c', quietly], { cwd: folder })
   .then(() => undefined, (error: Error) => `OpenTelemetry could not be installed: ${error.message}`)
 
 const spans: Span[] = []
@@ -55,7 +56,9 @@ async function traced (t: Test, script: string, send: (url: string) => Promise<u
   const PORT = String(await closedPort())
   const { port } = collector.address() as AddressInfo
   const command = start.replace('http://127.0.0.1:4318', `http://127.0.0.1:${port}`)
-    .replace('./docs/deploy', folder).replace('dist/commands/main.js', script).replace(' node ', ` exec ${process.execPath} `)
+    .replace('./docs/deploy', folder)
+    .replace('dist/commands/main.js', script)
+    .replace(' node ', ` exec ${process.execPath} `)
   const variables = { PATH: process.env.PATH, NODE_ENV: 'production', PORT, DATA_DIR: folder, ACCESS_TOKENS: token }
   const exporters = {
     OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json'

@@ -73,10 +73,14 @@ export class RawConnection {
       const end = this.#text.indexOf('\r\n\r\n')
       if (end < 0) return
       const [first = '', ...lines] = this.#text.slice(0, end).split('\r\n')
-      const headers = Object.fromEntries(lines.map(line => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]))
+      const headers = Object.fromEntries(lines.map(line => {
+        const colon = line.indexOf(':')
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+      }))
       const bodyEnd = end + 4 + Number(headers['content-length'] ?? 0)
       if (this.#text.length < bodyEnd) return
-      this.answers.push({ status: Number(first.split(' ')[1]), headers, body: Buffer.from(this.#text.slice(end + 4, bodyEnd), 'latin1').toString() })
+      const body = Buffer.from(this.#text.slice(end + 4, bodyEnd), 'latin1').toString()
+      this.answers.push({ status: Number(first.split(' ')[1]), headers, body })
       this.#text = this.#text.slice(bodyEnd)
     }
   }
@@ -96,7 +100,8 @@ const SILENCE_MS = 10
  * it closes the connection or, after the expected number of responses, is silent.
  */
 export async function exchange (
-  port: number, sent: string | Buffer | readonly (string | Buffer)[], { expected = 1, timeoutMs = 10_000, host = '127.0.0.1' } = {}
+  port: number, sent: string | Buffer | readonly (string | Buffer)[],
+  { expected = 1, timeoutMs = 10_000, host = '127.0.0.1' } = {}
 ): Promise<Exchange> {
   const began = performance.now()
   const connection = new RawConnection(port, host)

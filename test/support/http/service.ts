@@ -27,7 +27,8 @@ export interface Service {
 
 /** The service, not listening, on a store that is opened here and closed after the test. */
 export async function buildService (
-  t: Pick<Test, 'teardown'>, store: PlantStore, { tokens = [TOKEN], ...configuration }: Partial<Configuration> & { tokens?: Tokens } = {}
+  t: Pick<Test, 'teardown'>, store: PlantStore,
+  { tokens = [TOKEN], ...configuration }: Partial<Configuration> & { tokens?: Tokens } = {}
 ): Promise<Service> {
   const log: string[] = []
   const health = new Health(store)
@@ -65,8 +66,10 @@ export async function create (
   app: FastifyInstance, url: string, body?: unknown, headers: Record<string, string | undefined> = {}
 ): Promise<LightMyRequestResponse> {
   const all = Object.entries({ authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json', ...headers })
-  const options: InjectOptions = { method: 'POST', url, headers: Object.fromEntries(all.filter(([, value]) => value !== undefined)) }
-  if (body !== undefined) options.payload = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  const sent = Object.fromEntries(all.filter(([, value]) => value !== undefined))
+  const options: InjectOptions = { method: 'POST', url, headers: sent }
+  const isRaw = typeof body === 'string' || Buffer.isBuffer(body)
+  if (body !== undefined) options.payload = isRaw ? body : JSON.stringify(body)
   return await app.inject(options)
 }
 
@@ -81,7 +84,9 @@ export function answersError (
   t: Test, response: LightMyRequestResponse, error: number, message: RegExp, name = response.body
 ): void {
   const body = response.json()
-  t.strictSame({ status: response.statusCode, type: response.headers['content-type'], fields: Object.keys(body), error: body.error },
-    { status: Math.floor(error / 100), type: 'application/json; charset=utf-8', fields: ['error', 'message'], error }, name)
+  const type = 'application/json; charset=utf-8'
+  t.strictSame(
+    { status: response.statusCode, type: response.headers['content-type'], fields: Object.keys(body), error: body.error },
+    { status: Math.floor(error / 100), type, fields: ['error', 'message'], error }, name)
   t.match(body.message, message, name)
 }

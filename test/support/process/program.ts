@@ -132,7 +132,9 @@ export async function run (
 let ids = 0
 
 /** Creates a plant with the token, by default with a new id in each call. */
-export async function create (address: string, { bearer = token, id = ++ids, name = 'Monstera' } = {}): Promise<Response> {
+export async function create (
+  address: string, { bearer = token, id = ++ids, name = 'Monstera' } = {}
+): Promise<Response> {
   return fetch(`${address}/plants`, {
     method: 'POST',
     headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
