@@ -23,9 +23,11 @@ async function openConnection (url: string, onFault: (error: Error) => void): Pr
   socket.setNoDelay(true)
 
   let received: Buffer = Buffer.alloc(0)
-  let answered: OnAnswer = () => {}
+  let pending: OnAnswer | undefined
+  const closed = new Error('the server closed a connection')
   socket.on('error', onFault)
-  socket.on('end', () => onFault(new Error('the server closed a connection')))
+  // At the end of a round, a server may close a connection that is idle while others still wait.
+  socket.on('end', () => { if (pending !== undefined) onFault(closed) })
   socket.on('data', (chunk: Buffer) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
     const head = /^.*?\r\n\r\n/s.exec(received.toString('latin1'))?.[0]
@@ -36,11 +38,14 @@ async function openConnection (url: string, onFault: (error: Error) => void): Pr
     if (received.length < end) return
     const body = received.toString('utf8', head.length, end)
     received = received.subarray(end)
-    answered(Number(head.slice(9, 12)), body)
+    const onAnswer = pending
+    pending = undefined
+    onAnswer?.(Number(head.slice(9, 12)), body)
   })
   return {
     send (request, onAnswer) {
-      answered = onAnswer
+      if (socket.readableEnded) return onFault(closed)
+      pending = onAnswer
       socket.write(request)
     },
     close: () => socket.destroy()

@@ -57,6 +57,17 @@ for (const { name, run } of loops) {
     await t.rejects(run(jobFor('http://127.0.0.1:1')), { message: /ECONNREFUSED/ })
   })
 
+  t.test(`the ${name} loop does not need a connection any more that the server closes at the end`, async t => {
+    const responses: ServerResponse[] = []
+    const url = await testServer(t, (request, response) => {
+      accept(response, request, responses.push(response) === 3 ? 400 : 5)
+    })
+    setTimeout(() => {
+      for (const { socket, writableEnded } of responses) if (writableEnded) socket?.end()
+    }, 300)
+    await t.resolves(run(jobFor(url)))
+  })
+
   t.test(`the ${name} loop measures a known delay, and every request that it has sent is acknowledged`, async t => {
     let requests = 0
     const url = await testServer(t, (request, response) => {
