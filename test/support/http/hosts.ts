@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
+import plantStore, { memoryPlantStore, type PlantStoreOptions } from '../../../src/index.js'
 import { answersError, answersPlant, create, TOKEN } from './service.js'
 
 export const PLANT = { id: 1, name: 'Ficus' }
@@ -10,6 +11,13 @@ export function host (t: Test, options = {}): FastifyInstance {
   const app = fastify({ logger: false, ...options })
   t.teardown(() => app.close())
   return app
+}
+
+/** Registers the plugin, with a memory store unless the options have another, and returns the memory store. */
+export async function register (app: FastifyInstance, options: Partial<PlantStoreOptions> & { prefix?: string } = {}) {
+  const store = memoryPlantStore()
+  await app.register(plantStore, { store, tokens, ...options })
+  return store
 }
 
 /** Asserts the parts of the contract that a host could affect. */
