@@ -53,8 +53,8 @@ await onBothStores(t, (t: Test, newPlace: NewPlace) => {
       return response.statusCode === 200 && plant.name === name && plant.tag === tag
     }
     for (const text of [
-      '\0', 'a\0b', '\u2028\u2029', '\u007f\u0080', '\ufeff', '\ufffe\uffff', '🪴', '\u{10ffff}', '"\\/\b\f\n\r\t', 'ש֔ל',
-      'e\u0301'
+      '\0', 'a\0b', '\u2028\u2029', '\u007f\u0080', '\ufeff', '\ufffe\uffff', '🪴', '\u{10ffff}',
+      '"\\/\b\f\n\r\t', 'ש֔ל', 'e\u0301'
     ]) t.ok(await keeps(text, text), `text of the bytes ${Buffer.from(text).toString('hex')}`)
     const [name, tag] = [fc.string({ unit: 'binary', maxLength: 30 }), fc.string({ unit: 'grapheme', maxLength: 30 })]
     await fc.assert(fc.asyncProperty(name, tag, keeps), { numRuns: 50 })
@@ -119,15 +119,11 @@ t.test('any other failure of a store is 500, 50001, without internal detail, whi
 })
 
 t.test('PlantNotStored is 503, 50301, with Retry-After; PlantOutcomeUnknown is 504, 50401', async t => {
+  const notStored = /^This request did not store the plant: retry later$/
+  const unknown = /^The plant may have been stored: retry the same plant, which is always safe$/
   for (const { fault, error, message } of [
-    {
-      fault: new PlantNotStored('secret detail'), error: 50301,
-      message: /^This request did not store the plant: retry later$/
-    },
-    {
-      fault: new PlantOutcomeUnknown('secret detail'), error: 50401,
-      message: /^The plant may have been stored: retry the same plant, which is always safe$/
-    }
+    { fault: new PlantNotStored('secret detail'), error: 50301, message: notStored },
+    { fault: new PlantOutcomeUnknown('secret detail'), error: 50401, message: unknown }
   ]) {
     const { create, log } = await buildService(t, { create: async () => { throw fault } })
     const response = await create(PLANT)
