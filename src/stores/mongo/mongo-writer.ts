@@ -4,7 +4,7 @@ import { PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
 import { checkWriting, ping } from './mongo-check.js'
 import { ClientWatch, type Attempt } from './mongo-client-watch.js'
 import { COMMAND_OPTIONS, DURABLE, type MongoCollection } from './mongo-driver.js'
-import { faultOf, unsentBecause, type DriverError } from './mongo-errors.js'
+import { faultOf, serversOf, unsentBecause, type DriverError } from './mongo-errors.js'
 import {
   commandFailure, DUPLICATE_KEY, duplicateOutcome, evidenceOf, idOf, refusalOfSize, refusalOfTheStore, writeFailure,
   type ExistingDocument, type InsertReply
@@ -128,12 +128,14 @@ export class MongoWriter implements StoreWriter {
   }
 
   /**
-   * Replaces a client of the store's own that found no server. It may look for none any more: the driver closes one
-   * that never connected, and a monitor that wrote its `hello` to a connection just when that closed waits forever.
+   * Replaces a client of the store's own that found no server, unless all respond, as in an election. It may look for
+   * none any more: the driver closes one that never connected, and a monitor that wrote its `hello` to a connection
+   * just when that closed waits forever.
    */
   #renewClient (error: DriverError, plants: MongoCollection): void {
     const foundNone = ['MongoServerSelectionError', 'MongoTopologyClosedError'].includes(error.name)
-    if (this.renew === undefined || plants !== this.plants || !foundNone) return
+    const allRespond = serversOf(error)?.every(({ type }) => type !== 'Unknown') ?? false
+    if (this.renew === undefined || plants !== this.plants || !foundNone || allRespond) return
     this.plants = this.renew()
     plants.db.client.close().catch(() => {})
   }
