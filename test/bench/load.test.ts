@@ -59,12 +59,13 @@ for (const { name, run } of loops) {
 
   t.test(`the ${name} loop does not need a connection any more that the server closes at the end`, async t => {
     const responses: ServerResponse[] = []
+    const closing = setTimeout(() => {
+      for (const { req, writableEnded } of responses) if (writableEnded) req.socket.end()
+    }, 200)
     const url = await testServer(t, (request, response) => {
-      accept(response, request, responses.push(response) === 3 ? 400 : 5)
+      closing.refresh() // until no request has come for a while
+      accept(response, request, responses.push(response) === 3 ? 800 : 5)
     })
-    setTimeout(() => {
-      for (const { socket, writableEnded } of responses) if (writableEnded) socket?.end()
-    }, 300)
     await t.resolves(run(jobFor(url)))
   })
 
