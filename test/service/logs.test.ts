@@ -97,6 +97,7 @@ t.test('a log without a reader does not block the service', async t => {
 
   let log = ''
   stdout?.setEncoding('utf8').on('data', text => { log += text })
+  for (let turn = 0; turn < 400 && !log.includes('/drained'); turn++) await fetch(`${address}/drained`).then(() => sleep(50))
   t.equal((await end()).code, 0)
   const lines = log.trim().split('\n').map(line => JSON.parse(line))
   t.match(lines.at(-1), { msg: 'stopped' })
