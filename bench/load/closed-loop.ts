@@ -1,48 +1,64 @@
+import { once } from 'node:events'
 import { performance } from 'node:perf_hooks'
-import { openConnections, type Connection } from './connection.js'
+import autocannon from 'autocannon'
 import { MeasurementWindow, type LoadJob, type LoadResult } from './measurement-window.js'
 import { createRequests, type Shot } from './requests.js'
 
-/** Each connection sends its next request after the response to the last one. */
-export async function closedLoop (job: LoadJob): Promise<LoadResult> {
-  const window = new MeasurementWindow()
-  const connections = await openConnections(job.url, job.connections, window.fail)
-  const loop = requestLoop(connections, createRequests(job.url, job.token), window.answer)
-  try {
-    loop.start()
-    return await window.pass(job, async () => {
-      loop.stop()
-      await window.until(loop.isIdle)
-    })
-  } finally {
-    for (const connection of connections) connection.close()
+declare module 'autocannon' {
+  /** Members that are missing from autocannon's types. */
+  interface Client {
+    getRequestBuffer: () => string
+    requestIterator: { recordBody: (request: unknown, status: number, body: string) => void }
+    responseMax?: number
   }
+  interface Options { sampleInt?: number }
 }
 
-/** Sends requests from `start` to `stop`, and is idle when all of them are answered. */
-export function requestLoop (
-  connections: readonly Connection[], next: () => Shot, onAnswer: MeasurementWindow['answer']
-) {
-  let isRunning = false
+/**
+ * A closed loop, by autocannon: each connection sends its next request after the response to the last one. Requests are
+ * complete strings: autocannon's `setupRequest` doubles its cost, which matters if it shares two cores with the server.
+ */
+export async function closedLoop (job: LoadJob): Promise<LoadResult> {
+  const window = new MeasurementWindow()
+  const next = createRequests(job.url, job.token)
+  const clients: autocannon.Client[] = []
   let pending = 0
+  const run = autocannon({
+    url: job.url,
+    connections: job.connections,
+    duration: job.leadIn + job.duration + 60,
+    sampleInt: 50, // milliseconds between checks for a stop
+    timeout: 30,
+    setupClient (client) {
+      let sent: Shot | undefined
+      let sentAt = 0
+      clients.push(client)
+      client.getRequestBuffer = () => {
+        // autocannon reconnects, and sends the next request as if this one had not been sent.
+        if (sent !== undefined) window.fail(new Error('the server closed a connection'))
+        sentAt = performance.now()
+        sent = next()
+        pending++
+        return sent.text
+      }
+      client.requestIterator.recordBody = (_request, status, body) => {
+        pending--
+        if (sent !== undefined) window.answer(sent, status, body, sentAt)
+        sent = undefined
+      }
+    }
+  }, () => {})
+  const stopped = once(run, 'done')
+  run.on('reqError', window.fail)
 
-  function send (connection: Connection): void {
-    const shot = next()
-    const since = performance.now()
-    pending++
-    connection.send(shot.text, (status, body) => {
-      pending--
-      onAnswer(shot, status, body, since)
-      if (isRunning) send(connection)
+  try {
+    return await window.pass(job, async () => {
+      // A client with a limit ends after its next response.
+      for (const client of clients) client.responseMax = 1
+      await window.until(() => pending === 0)
     })
-  }
-
-  return {
-    start () {
-      isRunning = true
-      for (const connection of connections) send(connection)
-    },
-    stop: () => { isRunning = false },
-    isIdle: () => pending === 0
+  } finally {
+    run.stop()
+    await stopped
   }
 }

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { requestLoop } from '../load/closed-loop.js'
 import { openConnections } from '../load/connection.js'
 import { checkAnswer, createRequests } from '../load/requests.js'
 import { bareServer } from '../servers/bare.js'
 import { fastifyApp } from '../servers/fastify.js'
+import { requestLoop } from './request-loop.js'
 
 /** The servers, in the order of their turns: `bare`, `fastify`, `fastify-token`, or the URL of a plugin's module. */
 export interface Alternation { servers: string[], connections: number, warmUps: number, turns: number }
