@@ -18,12 +18,9 @@ export interface PlantStoreOptions {
    * Milliseconds within which a create request gets its response, even if the store does not respond. Default: 10,000.
    */
   storeTimeout?: number | undefined
-  /** Create requests pending in the store at once; one more gets 503. Default: 10,000. */
+  /** Create requests pending at once, from the first byte to the response; one more gets 503. Default: 10,000. */
   queueLimit?: number | undefined
-  /**
-   * Bytes of bodies being received or pending in the store, together; a request that would exceed it gets 503. Default:
-   * 67,108,864.
-   */
+  /** Bytes of the bodies of pending create requests; one that would exceed it gets 503. Default: 67,108,864. */
   queueBytes?: number | undefined
 }
 

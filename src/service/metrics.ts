@@ -33,8 +33,8 @@ export class ServiceMetrics {
     // The queue of the service's only registration of the plugin, as it is at any time.
     let queue: QueueMessage = { pending: 0, bytes: 0 }
     channels.queue.subscribe(ofPlugin => { queue = ofPlugin })
-    this.#gauge('plant_store_creates_waiting', 'Create requests pending in the store; QUEUE_LIMIT bounds them', () => queue.pending)
-    this.#gauge('plant_store_queue_bytes', 'Bytes of bodies being received or pending in the store; QUEUE_BYTES bounds them', () => queue.bytes)
+    this.#gauge('plant_store_creates_waiting', 'Pending create requests; QUEUE_LIMIT bounds them', () => queue.pending)
+    this.#gauge('plant_store_queue_bytes', 'Bytes of the bodies of pending create requests; QUEUE_BYTES bounds them', () => queue.bytes)
     if (configuration.tls !== undefined) {
       this.#gauge('plant_store_tls_certificate_expiry_timestamp_seconds',
         'When the certificate that is served expires, in seconds since 1970', () => (configuration.tls?.expiresAt ?? 0) / 1_000)

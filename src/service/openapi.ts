@@ -18,7 +18,7 @@ const openapi = {
   info: {
     title: 'plant-store',
     version,
-    description: 'Creates plants, durably. Retrying is always safe: the very same plant (id, name and tag) gets 200 again. ' +
+    description: 'Creates plants, durably. Retrying is always safe: the same plant (id, name and tag) gets 200 again. ' +
       'An `id` is an int64. JavaScript, and clients generated for it, round integers above 2^53: send such an id from a string or a BigInt, and never through `Number`.',
     license: { name: 'MIT', identifier: 'MIT' }
   },

@@ -122,7 +122,7 @@ export const plantStoreContract: readonly StoreCheck[] = [
     await store.close()
   }, { opened: false }),
 
-  checkOf('a create of no plant rejects, and changes nothing', async ({ store, create, holds }) => {
+  checkOf('a create of what is not a plant rejects, and changes nothing', async ({ store, create, holds }) => {
     const rejected = NO_PLANTS.map(plant => assert.rejects(store.create(plant as NewPlant, soon())))
     await Promise.all([...rejected, create(MONSTERA)])
     await holds(MONSTERA)

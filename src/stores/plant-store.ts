@@ -11,7 +11,7 @@ export interface NewPlant {
 /**
  * The outcome of a create request:
  * - `stored`: the plant is new, and is stored durably;
- * - `same`: the very same plant (id, name and tag) was there already, durably;
+ * - `same`: the same plant (id, name and tag) was there already, durably;
  * - `taken`: another plant has this id; nothing was changed.
  */
 export type CreateOutcome = 'stored' | 'same' | 'taken'
