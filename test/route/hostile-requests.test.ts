@@ -8,15 +8,8 @@ import { AUTHORIZATION, HEAD, JSON_TYPE, serve, TOKEN } from '../support/http/se
 const MARK = 'a-name-that-no-log-may-contain'
 const PLANT = JSON.stringify({ id: 1, name: MARK })
 
-interface Parts {
-  line?: string
-  host?: string[]
-  authorization?: string[]
-  type?: string[]
-  length?: string[]
-  more?: string[]
-  body?: string
-}
+type Parts = { line?: string, body?: string } &
+  { [name in 'host' | 'authorization' | 'type' | 'length' | 'more']?: string[] }
 
 /** A valid `POST /plants`, apart from the given parts; a header can be given any number of times. */
 function post ({
@@ -34,6 +27,9 @@ const IN_CHUNKS = `${SIZE}\r\n${PLANT}\r\n0\r\n\r\n`
 const to = (target: string, parts: Parts = {}) => post({ line: `POST ${target} HTTP/1.1`, ...parts })
 const named = (name: string, texts: readonly string[], make: (text: string) => string) =>
   Object.fromEntries(texts.map(text => [`${name} ${JSON.stringify(text)}`, make(text)]))
+const ANONYMOUS = post({ authorization: [] })
+const UNKNOWN = 'Authorization: Bearer an-unknown-token'
+const manyHeaders = (length: number) => Array.from({ length }, () => 'a:b')
 const brackets = '['.repeat(100_000) + ']'.repeat(100_000)
 
 type Sent = string | Buffer | readonly string[]
@@ -44,7 +40,7 @@ const malformed: Record<string, Sent> = {
   'Content-Length twice, different': post({ length: [LENGTH, 'Content-Length: 1'] }),
   'Content-Length twice, the same': post({ length: [LENGTH, LENGTH] }),
   'Content-Length and Transfer-Encoding': post({ more: [CHUNKED], body: IN_CHUNKS }),
-  'both, with a request after the last chunk': post({ length: [CHUNKED, 'Content-Length: 4'], body: `0\r\n\r\n${post()}` }),
+  'both, and more after the last chunk': post({ length: [CHUNKED, 'Content-Length: 4'], body: `0\r\n\r\n${post()}` }),
   ...named('beside a Content-Length', [
     'Transfer-Encoding: identity', 'Transfer-Encoding: gzip, identity', 'Transfer-Encoding: chunked, identity',
     'Transfer-Encoding: chunked, chunked', 'Transfer-Encoding: xchunked', 'Transfer-Encoding : chunked',
@@ -52,39 +48,35 @@ const malformed: Record<string, Sent> = {
   ], header => post({ more: [header], body: IN_CHUNKS })),
   ...named('Content-Length', ['-1', '+5', '0x10', '1e2', '5 5', '5,5', '99999999999999999999', 'a'],
     length => post({ length: [`Content-Length: ${length}`] })),
-  'a chunk size with the prefix 0x': inChunks(`0x${IN_CHUNKS}`),
-  'a chunk size of letters': inChunks('zz\r\n'),
-  'a chunk size of 2^64': inChunks(`ffffffffffffffff1\r\n${PLANT}\r\n0\r\n\r\n`),
-  'a chunk that is longer than its size': inChunks(`5\r\n${PLANT}\r\n0\r\n\r\n`),
-  'chunks with LF only': inChunks(IN_CHUNKS.replaceAll('\r', '')),
+  ...named('chunks', [
+    `0x${IN_CHUNKS}`, 'zz\r\n', `ffffffffffffffff1\r\n${PLANT}\r\n0\r\n\r\n`, `5\r\n${PLANT}\r\n0\r\n\r\n`,
+    IN_CHUNKS.replaceAll('\r', '')
+  ], chunks => inChunks(chunks)),
   'LF only': post().replaceAll('\r\n', '\n'),
-  'LF only, in one header': post({ more: ['X: y\nTransfer-Encoding: chunked'] }),
-  'CR only, in a header': post({ more: ['X: y\rZ: a'] }),
-  'NUL in a header': post({ more: ['X: y\0'] }),
+  ...named('header', ['X: y\nTransfer-Encoding: chunked', 'X: y\rZ: a', 'X: y\0', 'broken'],
+    header => post({ more: [header] })),
   // Node's parser accepts these before its version 9, as in Node 20.19.0.
   ...(Number.parseInt(process.versions['llhttp'] ?? '') >= 9 && {
     'a space before the colon': post({ authorization: [`Authorization : Bearer ${TOKEN}`] }),
     'a header without a name': post({ more: [': x'] }),
     'a non-ASCII byte in the target': Buffer.from(to('/plants\xff'), 'latin1')
   }),
-  'a header without a colon': post({ more: ['broken'] }),
   'a folded header': post({ authorization: ['Authorization: Bearer', ` ${TOKEN}`] }),
   'not HTTP': 'hello\r\n\r\n',
   'a TLS handshake': Buffer.from('160301020001000100', 'hex'),
   'HTTP/2 with prior knowledge': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-  'an unknown method': post({ line: 'PLANT /plants HTTP/1.1' }),
-  'a method in lower case': post({ line: 'post /plants HTTP/1.1' }),
-  'a method followed by a tab': post({ line: 'POST\t/plants HTTP/1.1' }),
-  'a target without a slash': to('plants'),
-  'a space in the target': to('/plants /x')
+  ...named('', [
+    'PLANT /plants HTTP/1.1', 'post /plants HTTP/1.1', 'POST\t/plants HTTP/1.1', 'POST plants HTTP/1.1',
+    'POST /plants /x HTTP/1.1'
+  ], line => post({ line }))
 }
 
 /** Each gets 200. */
 const valid: Record<string, Sent> = {
   'a valid request': post(),
   'a header of the length of Authorization, whose value is the name': post({ more: ['X-Thirteen-ab: authorization'] }),
-  'other repeated headers, with names of the same lengths': post({ more: ['X-ab: 1', 'X-ab: 1', 'X-Thirteen-ab: 1', 'X-Thirteen-ab: 1'] }),
-  '3,000 headers': post({ more: Array.from({ length: 3_000 }, () => 'a:b') }),
+  'other repeated headers': post({ more: ['X-ab: 1', 'X-ab: 1', 'X-Thirteen-ab: 1', 'X-Thirteen-ab: 1'] }),
+  '3,000 headers': post({ more: manyHeaders(3_000) }),
   chunks: inChunks(IN_CHUNKS),
   'chunks of one byte each': inChunks(`${[...PLANT].map(byte => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`),
   'chunks with an extension and a trailer': inChunks(`${SIZE};a=b\r\n${PLANT}\r\n0\r\nAuthorization: Bearer x\r\n\r\n`),
@@ -94,7 +86,7 @@ const valid: Record<string, Sent> = {
   ...named('POST', ['/plants?', '/plants?x=y', '/%70lants', '/plants?a=%00', '/plants?/../health/live'], to),
   // RFC 9112, section 3.2.2.
   'an absolute target': to('http://plants.example/plants'),
-  '50,000 keys': post({ body: `{${Array.from({ length: 50_000 }, (_, i) => `"k${i}":${i}`).join()},"id":1,"name":"${MARK}"}` }),
+  '50,000 keys': post({ body: `{${Array.from({ length: 50_000 }, (_, i) => `"k${i}":1,`).join('')}${PLANT.slice(1)}` }),
   '100,000 brackets in an unknown field': post({ body: `{"id":1,"name":"${MARK}","x":${brackets}}` }),
   '100,000 brackets before an id with a decimal point': post({ body: `{"x":${brackets},"name":"${MARK}","id":1.0}` }),
   '100,000 nested objects with an id each': post({
@@ -119,24 +111,23 @@ const refused: Record<number, Record<string, Sent>> = {
     'an exponent of a million digits': post({ body: `{"id":1e${'9'.repeat(1_000_000)},"name":"${MARK}"}` })
   },
   40101: {
-    'Authorization twice, the valid one last': post({ authorization: ['Authorization: Basic YTpi', `AUTHORIZATION: Bearer ${TOKEN}`] }),
-    '3,000 headers, then a second Authorization': post({ more: [...Array.from({ length: 3_000 }, () => 'a:b'), AUTHORIZATION] }),
+    'Authorization twice': post({ authorization: ['Authorization: Basic YTpi', `AUTHORIZATION: Bearer ${TOKEN}`] }),
+    '3,000 headers, then a second Authorization': post({ more: [...manyHeaders(3_000), AUTHORIZATION] }),
     ...named('Authorization:', ['', ' ', 'Bearer', 'Bearer ', 'Bearer\t', TOKEN, `Bearer ${TOKEN}\u00a0`],
       value => post({ authorization: [`Authorization: ${value}`] })),
-    'no Authorization': post({ authorization: [] }),
-    'no Authorization, and a body that never arrives': post({ authorization: [], length: ['Content-Length: 1000'], body: '' }),
-    'no Authorization, and an absolute target': to('http://plants.example/plants', { authorization: [] }),
-    'no Authorization, and a fragment': to('/plants#x', { authorization: [] }),
-    'no Authorization, and another spelling': to('/%70lants', { authorization: [] }),
-    'the token in the query': to(`/plants?access_token=${TOKEN}`, { authorization: [] }),
-    'the token in the body': post({ authorization: [], body: JSON.stringify({ id: 1, name: MARK, access_token: TOKEN }) }),
-    'the token in a cookie': post({ authorization: [`Cookie: access_token=${TOKEN}`] }),
-    'the token in Proxy-Authorization': post({ authorization: [`Proxy-Authorization: Bearer ${TOKEN}`] }),
+    'no Authorization': ANONYMOUS,
+    'no Authorization, and a body that never arrives': ANONYMOUS.slice(0, -9),
+    ...named('no Authorization,', [
+      'http://plants.example/plants', '/plants#x', '/%70lants', `/plants?access_token=${TOKEN}`
+    ], target => to(target, { authorization: [] })),
+    'the token in the body': post({ authorization: [], body: `{"access_token":"${TOKEN}",${PLANT.slice(1)}` }),
+    ...named('instead,', [`Cookie: access_token=${TOKEN}`, `Proxy-Authorization: Bearer ${TOKEN}`],
+      header => post({ authorization: [header] })),
     'an underscore in the header name': post({ authorization: [`Authorization_: Bearer ${TOKEN}`] })
   },
   40102: {
     'a token of 10 kB': post({ authorization: [`Authorization: Bearer ${'y'.repeat(10_000)}`] }),
-    'an unknown token, and a body that never arrives': post({ authorization: ['Authorization: Bearer an-unknown-token'], length: ['Content-Length: 1000'], body: '' })
+    'an unknown token, and a body that never arrives': post({ authorization: [UNKNOWN] }).slice(0, -9)
   },
   // None of these is /plants.
   40401: named('POST', [
@@ -155,18 +146,20 @@ const refused: Record<number, Record<string, Sent>> = {
   }
 }
 
-/** Connections with another number of responses, or which are closed after another one than 40000. */
-const others: Record<string, [sent: Sent, expected: number[], isClosed?: boolean]> = {
-  'headers of 20 kB': [post({ more: [`X: ${'y'.repeat(20_000)}`] }), [43101], true],
-  'a path of 20 kB': [to(`/plants?${'y'.repeat(20_000)}`), [43101], true],
-  '10,000 headers': [post({ more: Array.from({ length: 10_000 }, () => 'a:b') }), [43101], true],
-  'HTTP/1.0': [post({ line: 'POST /plants HTTP/1.0', host: [] }), [200], true],
-  'HTTP/1.0 with a body and no length': [post({ line: 'POST /plants HTTP/1.0', length: [] }), [40001], true],
-  CONNECT: ['CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n', [], true],
-  'twenty pipelined requests': [post().repeat(20), Array.from({ length: 20 }, () => 200)],
-  'pipelined, the second without credentials': [post() + post({ authorization: [] }), [200, 40101]],
-  'pipelined, the first without credentials': [post({ authorization: [] }) + post(), [40101, 200]],
-  'refused bodies, then a valid request': [['', '{', '{}', PLANT].map(body => post({ body })).join(''), [40001, 40002, 40003, 200]]
+/** Connections with another number of responses. */
+const several: Record<string, { sent: Sent, expected: number[], isClosed?: boolean }> = {
+  'headers of 20 kB': { sent: post({ more: [`X: ${'y'.repeat(20_000)}`] }), expected: [43101], isClosed: true },
+  'a path of 20 kB': { sent: to(`/plants?${'y'.repeat(20_000)}`), expected: [43101], isClosed: true },
+  '10,000 headers': { sent: post({ more: manyHeaders(10_000) }), expected: [43101], isClosed: true },
+  'HTTP/1.0': { sent: post({ line: 'POST /plants HTTP/1.0', host: [] }), expected: [200], isClosed: true },
+  'without a length': { sent: post({ line: 'POST /plants HTTP/1.0', length: [] }), expected: [40001], isClosed: true },
+  CONNECT: { sent: 'CONNECT plants.example:80 HTTP/1.1\r\nHost: a\r\n\r\n', expected: [], isClosed: true },
+  'twenty pipelined requests': { sent: post().repeat(20), expected: Array.from({ length: 20 }, () => 200) },
+  'the second without credentials': { sent: post() + ANONYMOUS, expected: [200, 40101] },
+  'the first without credentials': { sent: ANONYMOUS + post(), expected: [40101, 200] },
+  'refused bodies, then a valid request': {
+    sent: ['', '{', '{}', PLANT].map(body => post({ body })).join(''), expected: [40001, 40002, 40003, 200]
+  }
 }
 
 const refusedTypes = [
@@ -212,9 +205,13 @@ async function serveRecorder (t: Test): Promise<Awaited<ReturnType<typeof serve>
 /** Asserts what applies to every response, and returns its error number, or 200. */
 function checked (t: Test, { status, headers, body }: RawAnswer, name: string): number {
   const { error = 200, message, ...plant } = JSON.parse(body)
-  const expected = { status: error === 200 ? 200 : Math.floor(error / 100), plant: error === 200 ? { name: MARK } : {} }
-  t.strictSame({ status, plant, type: headers['content-type'] }, { ...expected, type: 'application/json; charset=utf-8' }, name)
-  if (error !== 200) t.match(message, /^.{20,}$/, name)
+  const isStored = error === 200
+  t.strictSame({ status, plant, type: headers['content-type'] }, {
+    status: isStored ? 200 : Math.floor(error / 100),
+    plant: isStored ? { name: MARK } : {},
+    type: 'application/json; charset=utf-8'
+  }, name)
+  if (!isStored) t.match(message, /^.{20,}$/, name)
   if (status === 401) t.match(headers['www-authenticate'], /^Bearer realm=/, `${name}: the challenge`)
   if (status === 405) t.equal(headers.allow, 'POST')
   return error
@@ -228,7 +225,7 @@ t.test('every hostile request gets the expected responses, and only valid plants
     t.strictSame(answers.map(answer => checked(t, answer, name)), expected, name)
     if (isClosed) {
       t.ok(closed, `${name}: the connection is closed`)
-      if (answers.length > 0) t.not(answers.at(-1)?.headers.connection, 'keep-alive', `${name}: the last response says so`)
+      t.not(answers.at(-1)?.headers.connection, 'keep-alive', `${name}: the last response says so`)
     }
     t.ok(took < 3_000, `${name}: in ${Math.round(took)} ms`)
     const stored = expected.filter(status => status === 200).map(() => ({ id: 1n, name: MARK }))
@@ -239,7 +236,9 @@ t.test('every hostile request gets the expected responses, and only valid plants
   for (const [error, requests] of Object.entries(refused)) {
     for (const [name, sent] of Object.entries(requests)) await answers(name, sent, [Number(error)])
   }
-  for (const [name, [sent, expected, isClosed]] of Object.entries(others)) await answers(name, sent, expected, isClosed)
+  for (const [name, { sent, expected, isClosed }] of Object.entries(several)) {
+    await answers(name, sent, expected, isClosed)
+  }
   t.notMatch(log.join(''), TOKEN, 'no log contains a token')
   t.notMatch(log.join(''), MARK, 'nor a body')
 })
@@ -247,7 +246,8 @@ t.test('every hostile request gets the expected responses, and only valid plants
 t.test('the spelling of a content type decides whether a body is read, never whether it is validated', async t => {
   const { port, store } = await serveRecorder(t)
   const answerTo = async (type: string, body: object): Promise<number | undefined> => {
-    const { answers: [answer] } = await exchange(port, post({ type: [`Content-Type:${type}`], body: JSON.stringify(body) }))
+    const sent = post({ type: [`Content-Type:${type}`], body: JSON.stringify(body) })
+    const { answers: [answer] } = await exchange(port, sent)
     return answer && checked(t, answer, type)
   }
   for (const type of [...acceptedTypes, ...refusedTypes, ...doubtfulTypes]) {
@@ -274,7 +274,8 @@ t.test('on every path, a repeated, invalid or missing Host header is 400, 40000'
   for (const line of requestLines) {
     for (const headers of line === 'POST /plants' ? wrong : wrong.slice(-3)) {
       const { answers } = await exchange(port, [`${line} HTTP/1.1`, ...headers, AUTHORIZATION, '', ''].join('\r\n'))
-      t.match(answers, [{ status: 400, headers: { connection: 'close' }, body: /^{"error":40000,/ }], `${line}, ${headers}`)
+      const expected = { status: 400, headers: { connection: 'close' }, body: /^{"error":40000,/ }
+      t.match(answers, [expected], `${line}, ${headers}`)
     }
   }
   t.strictSame(store.plants, [])
@@ -282,30 +283,36 @@ t.test('on every path, a repeated, invalid or missing Host header is 400, 40000'
 
 t.test('a repeated header that must be unique is refused with a message that names it', async t => {
   const { port, store } = await serveRecorder(t)
-  const repeated = [['authorization', 40101, AUTHORIZATION], ['host', 40000, 'host: elsewhere'], ['content-type', 40000, JSON_TYPE]] as const
-  for (const [name, error, header] of repeated) {
+  const repeated = {
+    authorization: { error: 40101, header: AUTHORIZATION },
+    host: { error: 40000, header: 'host: elsewhere' },
+    'content-type': { error: 40000, header: JSON_TYPE }
+  }
+  for (const [name, { error, header }] of Object.entries(repeated)) {
     const { answers: [answer] } = await exchange(port, post({ more: [header] }))
     t.equal(answer && checked(t, answer, name), error)
     t.equal(JSON.parse(answer?.body ?? '').message, `There is more than one ${name} header: send one`)
-    if (error === 40101) t.match(answer?.headers['www-authenticate'], /^Bearer realm="plant-store", error="invalid_token", error_description=".+"$/)
+    if (error !== 40101) continue
+    const challenge = /^Bearer realm="plant-store", error="invalid_token", error_description=".+"$/
+    t.match(answer?.headers['www-authenticate'], challenge)
   }
   t.strictSame(store.plants, [])
 })
 
 t.test('every valid Host is accepted', async t => {
   const { port } = await serveRecorder(t)
+  const answersTo = async (head: string) => (await exchange(port, `GET /health/live ${head}\r\n\r\n`)).answers
   for (const host of [
     '', 'a', 'a.example', 'A.example.', 'a_b', 'a:80', 'a:', '127.0.0.1:3000', '[::1]', '[::1]:3000',
     '[::ffff:127.0.0.1]', '[v1.a:b]', 'a%20b', 'xn--bcher-kva.example', '1', "!$&'()*+,;=-._~"
-  ]) t.match((await exchange(port, `GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).answers, [{ status: 200 }], host)
-  for (const [host, status] of [['', 200], ['Host: a b\r\n', 400]] as const) {
-    t.match((await exchange(port, `GET /health/live HTTP/1.0\r\n${host}\r\n`)).answers, [{ status }], `HTTP/1.0: ${host}`)
-  }
+  ]) t.match(await answersTo(`HTTP/1.1\r\nHost: ${host}`), [{ status: 200 }], host)
+  t.match(await answersTo('HTTP/1.0'), [{ status: 200 }])
+  t.match(await answersTo('HTTP/1.0\r\nHost: a b'), [{ status: 400 }])
 })
 
 t.test('an HTTP version other than 1.0 and 1.1, or none, is 400, 40000', async t => {
   const { port, store } = await serveRecorder(t)
-  const versions = [' HTTP/0.9', ' HTTP/1.2', ' HTTP/2', ' HTTP/3.0', ' http/1.1', ' HTTP/11', ' ICE/1.1', '', ' HTTP/2.0']
+  const versions = [' HTTP/0.9', ' HTTP/1.2', ' HTTP/2', ' HTTP/3.0', ' http/1.1', ' HTTP/11', '', ' ICE/1.1']
   for (const line of requestLines) {
     for (const version of line === 'POST /plants' ? versions : versions.slice(-2)) {
       const request = [`${line}${version}`, 'Host: a', AUTHORIZATION, '', ''].join('\r\n')
@@ -320,22 +327,25 @@ t.test('an HTTP version other than 1.0 and 1.1, or none, is 400, 40000', async t
 t.test('an Upgrade is ignored, and the connection goes on', async t => {
   const { port, store } = await serveRecorder(t)
   // As Java's client sends it.
-  const upgrade = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAEAAEAAAAIAAAAAAAMAAAAAAAQBAAAAAAUAAEAAAAYABgAA']
+  const settings = 'HTTP2-Settings: AAEAAEAAAAIAAAAAAAMAAAAAAAQBAAAAAAUAAEAAAAYABgAA'
+  const upgrade = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', settings]
+  const kept = { connection: 'keep-alive' }
   const connection = await RawConnection.open(t, port)
   for (let turn = 0; turn < 3; turn++) {
-    t.match(await connection.write(post({ more: upgrade })).answer(), { status: 200, headers: { connection: 'keep-alive' } })
+    t.match(await connection.write(post({ more: upgrade })).answer(), { status: 200, headers: kept })
   }
   t.equal(store.plants.length, 3)
-  t.match(await connection.write(post({ authorization: [], more: upgrade })).answer(), { status: 401, headers: { connection: 'keep-alive' } })
+  const refused = await connection.write(post({ authorization: [], more: upgrade })).answer()
+  t.match(refused, { status: 401, headers: kept })
   for (const line of requestLines.slice(0, -1)) {
     connection.write(`${line} HTTP/1.1`, 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket', '', '')
-    t.match(await connection.answer(), { headers: { connection: 'keep-alive' } }, line)
+    t.match(await connection.answer(), { headers: kept }, line)
   }
 })
 
-t.test('a client that disconnects while it sends a body, or while its request is pending, is no fault', async t => {
+t.test('a client that leaves while it sends a body, or while its request is pending, is no fault', async t => {
   const { port, store, log } = await serveRecorder(t)
-  for (let client = 0; client < 30; client++) {
+  for (let client = 0; client < 12; client++) {
     const { socket } = (await RawConnection.open(t, port)).write(post().slice(0, -10 - client % 3))
     await sleep(2)
     if (client % 2 === 0) socket.resetAndDestroy()
@@ -345,7 +355,7 @@ t.test('a client that disconnects while it sends a body, or while its request is
   t.strictSame(store.plants, [], 'no plant of an incomplete body is stored')
   let settle = () => {}
   store.wait = new Promise<void>(resolve => { settle = resolve })
-  for (let client = 0; client < 30; client++) {
+  for (let client = 0; client < 12; client++) {
     const { socket } = (await RawConnection.open(t, port)).write(post())
     while (store.plants.length <= client) await sleep(1)
     socket.resetAndDestroy()
@@ -353,10 +363,11 @@ t.test('a client that disconnects while it sends a body, or while its request is
   settle()
   await sleep(50)
   t.strictSame((await exchange(port, post())).answers.map(({ status }) => status), [200])
-  t.strictSame(log.map(line => JSON.parse(line)).filter(({ level }) => level >= 50), [], 'nothing is logged as an error')
+  const isError = (line: string) => JSON.parse(line).level >= 50
+  t.strictSame(log.filter(isError), [], 'nothing is logged as an error')
 })
 
-t.test('invalid HTTP behind a response gets one; behind pending create requests it closes the connection after theirs', async t => {
+t.test('invalid HTTP behind a response gets one; behind pending creates, the connection ends after theirs', async t => {
   const { port, store } = await serveRecorder(t)
   const connection = await RawConnection.open(t, port)
   t.equal(checked(t, await connection.write(post()).answer(), 'first'), 200)
@@ -365,7 +376,7 @@ t.test('invalid HTTP behind a response gets one; behind pending create requests 
   store.wait = sleep(200)
   const { answers, closed } = await exchange(port, [post(), post(), 'hello\r\n\r\n'], { expected: Infinity })
   t.ok(closed)
-  t.strictSame(answers.map(({ status }) => status), [200, 200], 'no response could be taken for that of a create request')
+  t.strictSame(answers.map(({ status }) => status), [200, 200], 'none could be taken for that of a create')
 })
 
 t.test('a slow client is cut off: its headers after 10 s, the whole request after 20 s', async t => {
@@ -374,23 +385,21 @@ t.test('a slow client is cut off: its headers after 10 s, the whole request afte
   app.server.headersTimeout = 500
   app.server.requestTimeout = 1_000
   const head = [...HEAD, LENGTH].join('\r\n')
-  const slow: [name: string, bytes: string, trickle: string][] = [
-    ['headers that stop', head, ''],
-    ['headers that trickle', `${head}\r\n`, 'X: y\r\n'],
-    ['a request line that trickles', 'POST /', 'x'],
-    ['a body that stalls', post().slice(0, -3), ''],
-    ['a body that trickles', post({ length: ['Content-Length: 1000'] }), ' ']
-  ]
-  await Promise.all(slow.map(async ([name, bytes, trickle]) => {
+  const slow: Record<string, { bytes: string, trickle?: string }> = {
+    'headers that stop': { bytes: head },
+    'headers that trickle': { bytes: `${head}\r\n`, trickle: 'X: y\r\n' },
+    'a request line that trickles': { bytes: 'POST /', trickle: 'x' },
+    'a body that stalls': { bytes: post().slice(0, -3) },
+    'a body that trickles': { bytes: post({ length: ['Content-Length: 1000'] }), trickle: ' ' }
+  }
+  await Promise.all(Object.entries(slow).map(async ([name, { bytes, trickle }]) => {
     const connection = (await RawConnection.open(t, port)).write(bytes)
     const { socket, answers } = connection
-    const drip = setInterval(() => { if (trickle !== '' && socket.writable) socket.write(trickle) }, 500)
-    const began = performance.now()
-    await Promise.race([connection.closed(), sleep(14_000, undefined, { ref: false })])
+    const drip = setInterval(() => { if (trickle !== undefined && socket.writable) socket.write(trickle) }, 500)
+    await connection.closed()
     clearInterval(drip)
-    const seconds = (performance.now() - began) / 1_000
-    t.ok(seconds < 13, `${name}: cut after ${seconds.toFixed(1)} s`)
-    t.match(answers, [{ status: 408, headers: { connection: 'close', 'x-request-id': /./ }, body: /"error":40801/ }], `${name}: with 408`)
+    const headers = { connection: 'close', 'x-request-id': /./ }
+    t.match(answers, [{ status: 408, headers, body: /"error":40801/ }], name)
     const line = log.find(line => JSON.parse(line).reqId === answers[0]?.headers['x-request-id'])
     t.match(JSON.parse(line ?? '{}'), { statusCode: 408, msg: 'request' })
   }))
