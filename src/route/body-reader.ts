@@ -5,9 +5,9 @@ import { messageOf } from '../error-message.js'
 import { parseExactJson } from '../exact-json.js'
 import type { PendingLimits } from '../pending/pending-limits.js'
 import type { PendingRequest } from '../pending/pending-request.js'
+import { isRestDiscarded } from '../pending/rest-of-body.js'
 import { refusalFor } from './errors.js'
 import { PENDING } from './pending-requests.js'
-import { isRestDiscarded } from './rest-of-body.js'
 
 type Done = (error: Error | null, body?: unknown) => void
 
