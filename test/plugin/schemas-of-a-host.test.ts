@@ -1,8 +1,14 @@
+import swagger from '@fastify/swagger'
+import type { JsonSchemaToTsProvider } from '@fastify/type-provider-json-schema-to-ts'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyServerOptions, RouteOptions } from 'fastify'
+import {
+  jsonSchemaTransform, serializerCompiler, validatorCompiler, type ZodTypeProvider
+} from 'fastify-type-provider-zod'
 import t, { type Test } from 'tap'
-import plantStore, { ErrorSchema, memoryPlantStore } from '../../src/index.js'
-import { host, keepsTheContract, PLANT, tokens } from '../support/http/hosts.js'
+import { z } from 'zod'
+import { errorCodes, ErrorSchema } from '../../src/index.js'
+import { host, keepsTheContract, PLANT, register } from '../support/http/hosts.js'
 import { answersError, answersPlant, create } from '../support/http/service.js'
 
 type Route = Omit<RouteOptions, 'schema'> & { schema: Record<string, any> }
@@ -13,7 +19,6 @@ async function changing (
   t: Test, onRoute: OnRoute, options: FastifyServerOptions = {}, prepare = (_app: FastifyInstance) => {}
 ) {
   const app = host(t, options)
-  const store = memoryPlantStore()
   prepare(app)
   app.addHook('onRoute', route => {
     const changed = route as Route
@@ -21,8 +26,7 @@ async function changing (
     onRoute(changed)
   })
   app.post('/own', async ({ query }) => query)
-  await app.register(plantStore, { store, tokens })
-  return { app, store }
+  return { app, store: await register(app) }
 }
 
 const limited = { statusCode: 429, error: 'Too Many Requests', message: 'later', retry: '7' }
@@ -36,16 +40,21 @@ const refuseWithLimited = (app: FastifyInstance) => app.addHook('preHandler', as
   if (headers['x-limited'] !== undefined) return reply.code(429).send({ ...limited, secret: 'not in the schema' })
 })
 
-t.test('onRoute adds a response: the app\'s serializer writes it, in plain JSON Schema, by $ref or in TypeBox', async t => {
-  const schemas: Record<string, unknown> = {
-    'JSON Schema': limitedSchema,
-    $ref: { $ref: 'limited#' },
-    content: { content: { 'application/json': { schema: { $ref: 'limited#' } } } },
-    TypeBox: Type.Object({
-      statusCode: Type.Integer(), error: Type.String(), message: Type.String(), retry: Type.Integer()
-    })
+t.test('onRoute adds a response: the app\'s serializer writes it', async t => {
+  const filtered = { ...limited, retry: 7 }
+  const typed = Type.Object({
+    statusCode: Type.Integer(), error: Type.String(), message: Type.String(), retry: Type.Integer()
+  })
+  const content = { 'application/json': { schema: { $ref: 'limited#' } } }
+  const schemas: Record<string, { schema: unknown, expected: object }> = {
+    'JSON Schema': { schema: limitedSchema, expected: filtered },
+    $ref: { schema: { $ref: 'limited#' }, expected: filtered },
+    content: { schema: { content }, expected: filtered },
+    TypeBox: { schema: typed, expected: filtered },
+    // In the shape of the plugin's errors, it passes on what a hook sends.
+    ErrorSchema: { schema: ErrorSchema, expected: { ...limited, secret: 'not in the schema' } }
   }
-  for (const [name, schema] of Object.entries(schemas)) {
+  for (const [name, { schema, expected }] of Object.entries(schemas)) {
     const { app } = await changing(t, route => {
       route.schema.response = { ...route.schema.response, 429: schema }
     }, {}, app => {
@@ -53,24 +62,16 @@ t.test('onRoute adds a response: the app\'s serializer writes it, in plain JSON 
       refuseWithLimited(app)
     })
     const response = await create(app, '/plants', PLANT, { 'x-limited': '1' })
-    t.strictSame([response.statusCode, response.json()], [429, { ...limited, retry: 7 }], name)
+    t.strictSame([response.statusCode, response.json()], [429, expected], name)
     await keepsTheContract(t, app)
   }
 })
 
-t.test('onRoute adds a response: one in the shape of the plugin\'s errors passes on what a hook sends', async t => {
-  const { app } = await changing(t, ({ schema }) => {
-    schema.response = { ...schema.response, 429: ErrorSchema }
-  }, {}, refuseWithLimited)
-  t.match((await create(app, '/plants', PLANT, { 'x-limited': '1' })).json(), limited)
-  await keepsTheContract(t, app)
-})
-
-t.test('onRoute adds headers and querystring: the app\'s validators check, coerce and fill in, as on its own route', async t => {
+t.test('onRoute adds headers and querystring: the app\'s validators check them, as on its own route', async t => {
   const tenant = { required: ['X-Tenant'], properties: { 'X-Tenant': { type: 'string', minLength: 2 } } }
   const headers = { type: 'object', allOf: [tenant] }
   const querystring = { type: 'object', properties: { page: { type: 'integer', default: 1 } } }
-  const shared = { $id: 'paged', ...querystring }
+  const garden = { 'x-tenant': 'garden' }
   const kinds: Record<string, OnRoute> = {
     'JSON Schema': ({ schema }) => { Object.assign(schema, { headers, querystring }) },
     'a shared schema': ({ schema }) => { Object.assign(schema, { headers, query: { $ref: 'paged#' } }) },
@@ -82,21 +83,22 @@ t.test('onRoute adds headers and querystring: the app\'s validators check, coerc
   for (const [name, onRoute] of Object.entries(kinds)) {
     const queries: unknown[] = []
     const { app, store } = await changing(t, onRoute, {}, app => {
-      app.addSchema(shared)
+      app.addSchema({ $id: 'paged', ...querystring })
       app.addHook('preHandler', async ({ query }) => { queries.push({ ...Object(query) }) })
     })
     for (const url of ['/own', '/plants']) {
-      const refused = [await create(app, url, PLANT), await create(app, `${url}?page=x`, PLANT, { 'x-tenant': 'garden' })]
+      const refused = [await create(app, url, PLANT), await create(app, `${url}?page=x`, PLANT, garden)]
       t.match(refused.map(response => response.json()), [
         { statusCode: 400, code: 'FST_ERR_VALIDATION', message: /^headers must have required property/ },
         { statusCode: 400, code: 'FST_ERR_VALIDATION', message: 'querystring/page must be integer' }
       ], `${name}, ${url}`)
     }
     t.equal(store.plants.size, 0)
-    answersPlant(t, await create(app, '/plants?page=7', PLANT, { 'x-tenant': 'garden' }), { name: 'Ficus' })
-    answersPlant(t, await create(app, '/plants', PLANT, { 'x-tenant': 'garden' }), { name: 'Ficus' })
+    for (const url of ['/plants?page=7', '/plants']) {
+      answersPlant(t, await create(app, url, PLANT, garden), { name: 'Ficus' })
+    }
     t.strictSame(queries, [{ page: 7 }, { page: 1 }], name)
-    answersError(t, await create(app, '/plants', { id: '1', name: 'x' }, { 'x-tenant': 'garden' }), 40003, /^id must be/)
+    answersError(t, await create(app, '/plants', { id: '1', name: 'x' }, garden), 40003, /^id must be/)
   }
 })
 
@@ -133,11 +135,13 @@ t.test('onRoute adds a schema: it is compiled by whatever compilers the app has'
   t.match(notCoerced.json(), { statusCode: 400, message: 'querystring/retry must be integer' })
 })
 
-t.test('onRoute adds a schema that cannot be compiled: the app does not start, as with a route of its own', async t => {
-  for (const [part, code] of [['querystring', 'FST_ERR_SCH_VALIDATION_BUILD'], ['response', 'FST_ERR_SCH_SERIALIZATION_BUILD']] as const) {
-    const { app } = await changing(t, ({ url, schema }) => {
-      if (url === '/plants') schema[part] = part === 'response' ? { 429: { $ref: 'nowhere#' } } : { $ref: 'nowhere#' }
-    })
+t.test('onRoute adds a schema that cannot be compiled: the app does not start', async t => {
+  const nowhere = { $ref: 'nowhere#' }
+  for (const { schemas, code } of [
+    { schemas: { querystring: nowhere }, code: 'FST_ERR_SCH_VALIDATION_BUILD' },
+    { schemas: { response: { 429: nowhere } }, code: 'FST_ERR_SCH_SERIALIZATION_BUILD' }
+  ]) {
+    const { app } = await changing(t, ({ url, schema }) => { if (url === '/plants') Object.assign(schema, schemas) })
     await t.rejects(async () => { await app.ready() }, { code })
   }
 })
@@ -152,7 +156,7 @@ t.test('a hook may validate and serialize by schemas of its own, by the app\'s c
   answersPlant(t, await create(app, '/plants', PLANT), { name: 'Ficus' })
 })
 
-t.test('onRoute changes what it is given: neither another registration, another app nor the exports notice', async t => {
+t.test('onRoute changes what it is given: neither another app nor the exports notice', async t => {
   const exported = JSON.stringify(ErrorSchema)
   const { app } = await changing(t, ({ schema }) => {
     const { response, body } = schema
@@ -169,18 +173,19 @@ t.test('onRoute changes what it is given: neither another registration, another 
   const second = host(t)
   const schemas: string[] = []
   second.addHook('onRoute', ({ schema }) => { schemas.push(JSON.stringify(schema)) })
-  await second.register(plantStore, { store: memoryPlantStore(), tokens })
+  await register(second)
   t.notMatch(schemas.join(), /418|changed|more/)
   t.equal(JSON.stringify(ErrorSchema), exported)
 })
 
-t.test('onRoute sets attachValidation: the validation error is the response, unless a hook decides otherwise', async t => {
+t.test('onRoute sets attachValidation: the validation error is the response, unless a hook sends another', async t => {
   const { app, store } = await changing(t, route => { route.attachValidation = true }, {}, app => {
     app.addHook('preHandler', async (request, reply) => {
-      if (request.headers['x-own'] !== undefined) return reply.code(422).send({ why: request.validationError?.message })
+      if (request.headers['x-own'] === undefined) return
+      return reply.code(422).send({ why: request.validationError?.message })
     })
   })
-  const [invalid, valid] = await Promise.all([create(app, '/plants', { id: 1 }), create(app, '/plants', { ...PLANT, id: 2 })])
+  const [invalid, valid] = [await create(app, '/plants', { id: 1 }), await create(app, '/plants', { ...PLANT, id: 2 })]
   answersError(t, invalid, 40003, /^name is missing/)
   answersPlant(t, valid, { name: 'Ficus' })
   await keepsTheContract(t, app)
@@ -191,7 +196,7 @@ t.test('onRoute sets attachValidation: the validation error is the response, unl
 
 const NOT_STORED = /^The app made the plant invalid; this request did not store it$/
 
-t.test('preHandler makes the body no plant: only that request fails, and says that it did not store it', async t => {
+t.test('preHandler makes the body no plant: only that request fails, and is not stored', async t => {
   const bodies: Record<string, unknown> = {
     'without a name': { id: 1n },
     'an id that is a number': { id: 1, name: 'Ficus' },
@@ -219,7 +224,7 @@ t.test('preHandler makes the body no plant: only that request fails, and says th
   t.strictSame([...store.plants.keys()], [2n])
 })
 
-t.test('preHandler replaces the body by a plant: getters, a frozen object and other fields are read once and stored', async t => {
+t.test('preHandler replaces the body by a plant: its fields are read once, and stored', async t => {
   const names = ['First', 'Second']
   const bodies: Record<string, unknown> = {
     getter: { id: 1n, get name () { return names.shift() } },
@@ -229,7 +234,7 @@ t.test('preHandler replaces the body by a plant: getters, a frozen object and ot
   const { app, store } = await changing(t, () => {}, {}, app => {
     app.addHook('preHandler', async request => { request.body = bodies[String(request.headers['x-body'])] })
   })
-  for (const [body, name] of [['getter', 'First'], ['frozen', 'Frozen'], ['more', 'Inherited']] as const) {
+  for (const [body, name] of Object.entries({ getter: 'First', frozen: 'Frozen', more: 'Inherited' })) {
     answersPlant(t, await create(app, '/plants', PLANT, { 'x-body': body }), { name })
   }
   t.strictSame([...store.plants.values()], [
@@ -237,11 +242,13 @@ t.test('preHandler replaces the body by a plant: getters, a frozen object and ot
   ])
 })
 
-t.test('onRoute replaces the schema of the body, its compiler, or removes it: what is then no plant is not stored', async t => {
+t.test('onRoute replaces or removes the schema of the body or its compiler: only plants are stored', async t => {
   const anything = { type: 'object', additionalProperties: true }
   const changes: Record<string, OnRoute> = {
     'another schema': ({ schema }) => { schema.body = anything },
-    'another validator': route => { route.validatorCompiler = () => value => ({ value: { ...Object(value), more: 1 } }) },
+    'another validator': route => {
+      route.validatorCompiler = () => value => ({ value: { ...Object(value), more: 1 } })
+    },
     'no schema of the body': ({ schema }) => { delete schema.body },
     'no schema': route => { route.schema = undefined as never }
   }
@@ -256,7 +263,7 @@ t.test('onRoute replaces the schema of the body, its compiler, or removes it: wh
   }
 })
 
-t.test('onRoute copies the schema, with another description of the body, or deeply: it validates as before', async t => {
+t.test('onRoute copies the schema, with another description, or deeply: it validates as before', async t => {
   const copies: OnRoute[] = [
     ({ schema }) => {
       if (schema.body !== undefined) schema.body = { ...schema.body, description: 'Our plant', title: 'OurPlant' }
@@ -271,5 +278,101 @@ t.test('onRoute copies the schema, with another description of the body, or deep
     })
     await keepsTheContract(t, app)
     t.equal((await create(app, '/plants', PLANT, { 'x-refuse': '1' })).body, '{"error":"Unauthorized"}')
+  }
+})
+
+/** The app's document, as @fastify/swagger writes it, and the operation of the plugin's route. */
+async function documented (app: FastifyInstance, url = '/plants'): Promise<any> {
+  await app.ready()
+  const document = JSON.parse(JSON.stringify(app.swagger()))
+  return { document, post: document.paths[url]?.post }
+}
+
+t.test('@fastify/swagger documents the route fully, also where untagged routes are hidden', async t => {
+  const app = host(t)
+  await app.register(swagger, { hideUntagged: true, openapi: { openapi: '3.1.0' } })
+  await register(app, { prefix: '/a' })
+  await register(app, { prefix: '/b' })
+  const { document, post } = await documented(app, '/a/plants')
+  t.strictSame(Object.keys(document.paths), ['/a/plants', '/b/plants'])
+  t.match(post, { operationId: 'createPlant', tags: ['plants'], security: [{ bearer: [] }] })
+  t.match(document.components.securitySchemes, { bearer: { type: 'http', scheme: 'bearer' } })
+  t.not(document.paths['/b/plants'].post.operationId, post.operationId, 'an operationId is unique')
+  const plant = { required: ['id', 'name'], properties: { id: { type: 'integer', format: 'int64' } } }
+  t.match(post.requestBody, { required: true, content: { 'application/json': { schema: plant } } })
+  const statuses = ['200', '400', '401', '413', '415', '500', '503', '504']
+  t.strictSame(Object.keys(post.responses), statuses, 'the statuses that the plugin itself sends')
+  const examples = ['plantInvalid', 'idTaken', 'bodyNotJson', 'bodyMissing', 'requestMalformed']
+  t.strictSame(Object.keys(post.responses[400].content['application/json'].examples), examples)
+  t.match(post.responses[400].description, /40003: .*40000: /s)
+  t.match(post.responses[503].headers, { 'Retry-After': { schema: { type: 'integer' } }, 'X-Request-Id': {} })
+  t.match(post.responses[401].headers, { 'WWW-Authenticate': {} })
+  await keepsTheContract(t, app, '/b/plants')
+})
+
+/** The places in a document where the keyword `examples` is an array, which OpenAPI 3.0 does not know. */
+function arraysOfExamples (value: unknown, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const inside = arraysOfExamples(inner, `${path}/${key}`)
+    return key === 'examples' && Array.isArray(inner) ? [`${path}/${key}`, ...inside] : inside
+  })
+}
+
+t.test('the document is valid in OpenAPI 3.0 too, which has no arrays of examples', async t => {
+  const app = host(t)
+  await app.register(swagger, { openapi: {} })
+  await register(app)
+  const { document, post } = await documented(app)
+  t.match(document.openapi, /^3\.0/)
+  t.strictSame(arraysOfExamples(document), [])
+  t.equal(post.responses[200].content['application/json'].schema.properties.name.example, 'Monstera deliciosa')
+  t.strictSame(post.responses[400].content['application/json'].examples.idTaken.value, {
+    error: errorCodes.idTaken[1], message: errorCodes.idTaken[2]
+  })
+  t.strictSame(post.responses[503].headers['Retry-After'].schema, { type: 'integer', example: 1 })
+})
+
+t.test('the document names the host\'s own bearer scheme if it has one', async t => {
+  const app = host(t)
+  await app.register(swagger, {
+    openapi: {
+      components: {
+        securitySchemes: {
+          key: { type: 'apiKey', in: 'header', name: 'x-key' }, accounts: { type: 'http', scheme: 'bearer' }
+        }
+      }
+    }
+  })
+  await register(app)
+  const { document, post } = await documented(app)
+  t.strictSame(post.security, [{ accounts: [] }])
+  t.strictSame(Object.keys(document.components.securitySchemes), ['key', 'accounts'])
+})
+
+t.test('with the type providers of Zod and json-schema-to-ts, the host\'s routes and document work too', async t => {
+  const withZod = host(t).withTypeProvider<ZodTypeProvider>()
+  withZod.setValidatorCompiler(validatorCompiler).setSerializerCompiler(serializerCompiler)
+  await withZod.register(swagger, { hideUntagged: true, openapi: {}, transform: jsonSchemaTransform })
+  const schema = { tags: ['own'], body: z.object({ count: z.number() }) }
+  withZod.post('/own', { schema }, async ({ body }) => body)
+
+  const withTypes = host(t).withTypeProvider<JsonSchemaToTsProvider>()
+  await withTypes.register(swagger, {
+    openapi: {}, transform: ({ schema, url }) => ({ schema: { ...schema, tags: ['own'] }, url })
+  })
+  const body = { type: 'object', properties: { count: { type: 'integer' } } } as const
+  withTypes.post('/own', { schema: { body } }, async ({ body }) => ({ count: body.count }))
+
+  for (const { app, own } of [
+    { app: withZod as unknown as FastifyInstance, own: { statusCode: 400 } },
+    { app: withTypes as unknown as FastifyInstance, own: { count: 1 } }
+  ]) {
+    await register(app)
+    const { document, post } = await documented(app)
+    t.strictSame(Object.keys(document.paths), ['/own', '/plants'])
+    t.match(post, { operationId: 'createPlant', tags: ['plants'] })
+    t.match((await create(app, '/own', { count: '1' })).json(), own)
+    await keepsTheContract(t, app)
   }
 })

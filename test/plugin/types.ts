@@ -25,9 +25,12 @@ const url: MongoPlantStoreOptions = { url: 'mongodb://127.0.0.1', storeTimeout: 
 
 export const hosts = (): unknown[] => [
   fastify().register(plantStore, options),
-  fastify({ logger: true }).register(plantStore, { prefix: '/v1', logLevel: 'warn', store: sqlitePlantStore(file), tokens: ['a'], bodyLimit: 1 }),
-  fastify({ http2: true }).register(plantStore, { prefix: '/v1', store: mongoPlantStore(url), tokens: new Set(['a']) }),
-  fastify({ https: {} }).register(plantStore, { store: mongoPlantStore({ client: new MongoClient('') }), tokens: async (token, { headers }) => headers.cookie === token }),
+  fastify({ logger: true }).register(plantStore, { prefix: '/v1', logLevel: 'warn', ...options, tokens: ['a'] }),
+  fastify({ http2: true }).register(plantStore, { store: mongoPlantStore(url), tokens: new Set(['a']) }),
+  fastify({ https: {} }).register(plantStore, {
+    store: mongoPlantStore({ client: new MongoClient('') }), tokens: async (token, { headers }) => headers.a === token
+  }),
+  fastify().register(plantStore, { ...options, store: sqlitePlantStore(file), bodyLimit: 1 }),
   fastify().register(import('../../src/index.js'), options),
   // @ts-expect-error there is no store
   fastify().register(plantStore, { tokens: [] }),

@@ -1,4 +1,4 @@
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type RegisterOptions } from 'fastify'
 import type { Test } from 'tap'
 import plantStore, { memoryPlantStore, type PlantStoreOptions } from '../../../src/index.js'
 import { answersError, answersPlant, create, TOKEN } from './service.js'
@@ -14,7 +14,7 @@ export function host (t: Test, options = {}): FastifyInstance {
 }
 
 /** Registers the plugin, with a memory store unless the options have another, and returns the memory store. */
-export async function register (app: FastifyInstance, options: Partial<PlantStoreOptions> & { prefix?: string } = {}) {
+export async function register (app: FastifyInstance, options: Partial<PlantStoreOptions & RegisterOptions> = {}) {
   const store = memoryPlantStore()
   await app.register(plantStore, { store, tokens, ...options })
   return store
