@@ -225,8 +225,10 @@ t.test('invalid options reject the registration with a message that says what is
   for (const tokens of [undefined, null, 12, {}, 'one-secret-string']) await refuses({ tokens }, list)
   const empty = /^plant-store: the option tokens: the list is empty: there must be at least one access token$/
   await refuses({ tokens: [] }, empty)
-  for (const tokens of [['fine', 'not a secret'], new Set(['fine', 12])]) {
-    await refuses({ tokens }, /^plant-store: the option tokens: access token 2 of 2 is not a b64token ((?!secret).)*$/)
+  const wrong = ['not a secret', 12, 'ünïcode', '', '=', '==', 'a=b', 'new\nline', 'comma,token', 'nul\0']
+  for (const token of wrong) {
+    const message = /^plant-store: the option tokens: access token 2 of 2 is not a b64token \(RFC 6750((?!secret).)*$/
+    await refuses({ tokens: new Set(['fine', token]) }, message)
   }
   for (const [name, { minimum, maximum }] of Object.entries(limits)) {
     const message = RegExp(`^plant-store: the option ${name} must be an integer from ${minimum} to ${maximum}$`)

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { NewPlant, PlantStore } from '../../src/stores/plant-store.js'
+import type { PlantStore } from '../../src/stores/plant-store.js'
 import { exchange, RawConnection, type RawAnswer } from '../support/http/raw-connection.js'
 import { AUTHORIZATION, HEAD, JSON_TYPE, serve, TOKEN } from '../support/http/service.js'
+import { forgetfulStore } from '../support/stores/forgetful-store.js'
 
 /** A marker in every body, so that a log that contains a body is detected. */
 const MARK = 'a-name-that-no-log-may-contain'
@@ -185,21 +186,16 @@ const doubtfulTypes = [
   'application/json;charset=utf-8, text/plain'
 ]
 
-/** A store that records its plants, and can be made to wait. */
-class Recorder implements PlantStore {
-  readonly plants: NewPlant[] = []
-  wait: Promise<unknown> | undefined
-
-  async create (plant: NewPlant): Promise<'stored'> {
-    this.plants.push(plant)
-    await this.wait
+/** The service on a store that records its plants, and can be made to wait. */
+async function serveRecorder (t: Test) {
+  const store = { ...forgetfulStore(), wait: undefined as Promise<unknown> | undefined }
+  const create: PlantStore['create'] = async plant => {
+    store.plants.push(plant)
+    await store.wait
     return 'stored'
   }
-}
-
-async function serveRecorder (t: Test): Promise<Awaited<ReturnType<typeof serve>> & { store: Recorder }> {
-  const store = new Recorder()
-  return { ...await serve(t, store, { ACCESS_LOG: true, STORE_TIMEOUT: 1_000, DOCS: true }), store }
+  const configuration = { ACCESS_LOG: true, STORE_TIMEOUT: 1_000, DOCS: true }
+  return { ...await serve(t, { create }, configuration), store }
 }
 
 /** Asserts what applies to every response, and returns its error number, or 200. */
