@@ -15,7 +15,8 @@ import { mutantsOf, transpiled } from './mutations.js'
 // Each source, and the tests that concern it: the cheapest first, as the first that fails ends it.
 const TESTS = {
   'src/route/body-reader.ts': [
-    'route/bodies', 'plugin/bodies-of-a-host', 'route/create-plant', 'plugin/hooks-of-a-host', 'route/hostile-requests'
+    'route/bodies', 'plugin/bodies-of-a-host', 'route/create-plant', 'plugin/hooks-of-a-host', 'route/routes',
+    'route/hostile-requests'
   ],
   'src/stores/batching/batch-queue.ts': ['stores/batched-plant-store', 'simulation/simulation'],
   'src/stores/batching/pending-creates.ts': ['stores/batched-plant-store', 'simulation/simulation'],

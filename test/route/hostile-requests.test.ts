@@ -286,18 +286,13 @@ t.test('on every path, a repeated, invalid or missing Host, or another version o
 
 t.test('a repeated header that must be unique is refused with a message that names it', async t => {
   const { port, store } = await serveRecorder(t)
-  const repeated = {
-    authorization: { error: 40101, header: AUTHORIZATION },
-    host: { error: 40000, header: 'host: elsewhere' },
-    'content-type': { error: 40000, header: JSON_TYPE }
-  }
-  for (const [name, { error, header }] of Object.entries(repeated)) {
+  const repeated = { authorization: AUTHORIZATION, host: 'host: elsewhere', 'content-type': JSON_TYPE }
+  for (const [name, header] of Object.entries(repeated)) {
     const { answers: [answer] } = await exchange(port, post({ more: [header] }))
-    t.equal(answer && checked(t, answer, name), error)
+    t.equal(answer && checked(t, answer, name), name === 'authorization' ? 40101 : 40000)
     t.equal(JSON.parse(answer?.body ?? '').message, `There is more than one ${name} header: send one`)
-    if (error !== 40101) continue
-    const challenge = /^Bearer realm="plant-store", error="invalid_token", error_description=".+"$/
-    t.match(answer?.headers['www-authenticate'], challenge)
+    const challenge = answer?.headers['www-authenticate'] ?? ''
+    if (name === 'authorization') t.match(challenge, /error="invalid_token", error_description=".+"$/)
   }
   t.strictSame(store.plants, [])
 })
