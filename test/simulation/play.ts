@@ -4,7 +4,7 @@ import { PendingRequest } from '../../src/pending/pending-request.js'
 import { ApiError } from '../../src/api-error.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'
-import { PlantNotStored } from '../../src/stores/plant-store.js'
+import { PlantNotStored, type PlantStore } from '../../src/stores/plant-store.js'
 import { SqliteClient } from '../../src/stores/sqlite/sqlite-client.js'
 import { VirtualClock } from '../support/virtual-clock.js'
 import { Random } from './random.js'
@@ -49,6 +49,8 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   let closingAt = Infinity
   let isClosed = false
   let unanswered = 0
+  /** Plants that the store has, also after a 504: they still count as pending. */
+  let unsettled = 0
   const say = log === undefined ? undefined : (line: string) => log(`${String(clock.now() - start).padStart(6)} ms  ${line}`)
   simulated.log = say
 
@@ -58,7 +60,13 @@ export async function play (story: Story, log?: (line: string) => void): Promise
       : new SqliteClient('simulated.db', clock, simulated.startThread)
     const store = new BatchedPlantStore(rejectingWriter(writer, simulated), clock, random.next)
     const queue = new PendingLimits({ bodyLimit: 1_000, queueLimit, queueBytes: 1_000_000 })
-    return { store, queue, createPlant: plantCreator(store, queue, storeTimeout, clock) }
+    const counting: PlantStore = {
+      create (plant, deadline) {
+        unsettled++
+        return store.create(plant, deadline).finally(() => { unsettled-- })
+      }
+    }
+    return { store, queue, createPlant: plantCreator(counting, queue, storeTimeout, clock) }
   }
   let { store, queue, createPlant } = open()
 
@@ -107,7 +115,9 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     const cause = payload instanceof ApiError ? payload.cause : undefined
     // At the deadline, the outcome of an attempt in flight is unknown.
     if (status === 504 && !simulated.isUncertain && simulated.faultsInFlight === 0) return false
-    if (status === 503 && cause === undefined) return unanswered >= queueLimit || (simulated.isUncertain && !isLater)
+    if (status === 503 && cause === undefined) {
+      return Math.max(unanswered, unsettled) >= queueLimit || (simulated.isUncertain && !isLater)
+    }
     if (isLater) return false
     if (story.poison.includes(id) || story.unsendable.includes(id)) return true
     // Without a fault, what was pending is still stored.
