@@ -142,9 +142,7 @@ t.test('a store that does not respond within STORE_TIMEOUT is 504, 50401, and a 
   const elapsed = performance.now() - start
   t.ok(elapsed > 475 && elapsed < 5_000, `${elapsed} ms`)
   for (const response of responses) answersError(t, response, 50401, /^The plant may have been stored/)
-  t.equal(log.length, 3)
   t.match(JSON.parse(log[0] as string), { reason: /did not respond in time/ })
-
   waiting[0]?.resolve('stored')
   waiting[1]?.resolve('taken')
   waiting[2]?.reject(new Error('too late'))
