@@ -31,7 +31,7 @@ const TESTS = {
     'stores/sqlite/sqlite-file'
   ],
   'src/stores/sqlite/sqlite-client.ts': [
-    'stores/sqlite/sqlite-client', 'stores/sqlite/sqlite-plant-store', 'stores/sqlite/sqlite-process'
+    'stores/sqlite/sqlite-plant-store', 'stores/sqlite/altered-tables', 'stores/sqlite/sqlite-process'
   ],
   'src/commands/new-file.ts': ['commands/backup', 'commands/interruption', 'commands/transfers']
 }
