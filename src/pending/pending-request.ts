@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import type { Bagged } from './bag.js'
 import type { Exceeded, PendingLimits } from './pending-limits.js'
 
 /** Bytes that each further chunk of a body takes in addition to its own. */
@@ -8,7 +9,8 @@ const CHUNK_BYTES = 512
  * What one request holds of the limits: from the first byte of its body until it has its response, or its client has
  * left, and the store has settled its plant. Whatever waits in between, hooks of the host too, holds no more.
  */
-export class PendingRequest {
+export class PendingRequest implements Bagged {
+  place = 0
   /** Whether its response is complete, or its client has left. */
   isOver = false
   /** Whether the connection may be used again after a refused body. Otherwise Fastify closes it. */

@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, onRequestHookHandler } from 'fastify'
+import { Bag } from '../pending/bag.js'
 import type { PendingLimits } from '../pending/pending-limits.js'
 import { PendingRequest } from '../pending/pending-request.js'
 import { watchRest } from '../pending/rest-of-body.js'
@@ -18,21 +18,21 @@ const pipelined = new WeakMap<Socket, Set<PendingRequest>>()
 export function pendingRequests (
   app: FastifyInstance, limits: PendingLimits, storeTimeout: number
 ): onRequestHookHandler {
-  const open = new Set<ServerResponse>()
+  const open = new Bag<PendingRequest>()
   app.addHook('preClose', async () => {
-    setTimeout(() => { for (const response of open) response.destroy() }, storeTimeout).unref()
+    setTimeout(() => { for (const { reply } of [...open.items]) reply?.raw.destroy() }, storeTimeout).unref()
   })
 
   return function expectBody ({ raw }, reply, done) {
     const pending = new PendingRequest(limits, reply)
     reply.request.setDecorator(PENDING, pending)
-    open.add(reply.raw)
+    open.add(pending)
     // On Node 20 and 22, a response that waits for its turn emits no `close` if the connection closes.
     const connection = reply.raw.socket === null ? raw.socket : undefined
     if (connection !== undefined) endWith(connection, pending)
     reply.raw.on('close', () => {
       pending.end()
-      open.delete(reply.raw)
+      open.delete(pending)
       if (connection !== undefined) pipelined.get(connection)?.delete(pending)
       if (!raw.readableEnded) watchRest(raw)
     })

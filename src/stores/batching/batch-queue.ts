@@ -37,7 +37,7 @@ export class BatchQueue {
   state: StoreState = { kind: 'not tried' }
   isClosed = false
   readonly #pending = new PendingCreates()
-  readonly #inFlight = new Set<readonly PendingCreate[]>()
+  readonly #inFlight: (readonly PendingCreate[])[] = []
   #outage: Outage | undefined
   #lastDeadline = 0
   #turn: object | undefined
@@ -55,7 +55,7 @@ export class BatchQueue {
       if (this.isClosed) throw new PlantNotStored('the store is closed')
       this.#pending.add({ plant, deadline, resolve, reject, failure: undefined })
       this.#lastDeadline = Math.max(this.#lastDeadline, deadline)
-      if (this.#inFlight.size === 0) this.#turn ??= this.clock.setImmediate(this.#send)
+      if (this.#inFlight.length === 0) this.#turn ??= this.clock.setImmediate(this.#send)
       else this.#timer ??= this.clock.setTimeout(this.#tick, TICK_MS)
     })
   }
@@ -67,7 +67,7 @@ export class BatchQueue {
     failed.forEach(giveUp)
     this.#send()
     const end = Math.min(this.#lastDeadline + CLOSE_MARGIN_MS, this.clock.now() + LONGEST_CLOSE_MS)
-    while ((this.#inFlight.size > 0 || !this.#pending.isEmpty()) && this.clock.now() < end) {
+    while ((this.#inFlight.length > 0 || !this.#pending.isEmpty()) && this.clock.now() < end) {
       await new Promise<void>(resolve => this.clock.setTimeout(resolve, TICK_MS))
     }
     const unknown = new PlantOutcomeUnknown('the store was closed before the write was complete')
@@ -94,14 +94,14 @@ export class BatchQueue {
   }
 
   #maySend (now: number): boolean {
-    if (this.#inFlight.size >= this.writer.maxInFlight) return false
+    if (this.#inFlight.length >= this.writer.maxInFlight) return false
     // A closed queue sends everything once, and nothing again.
     if (this.#outage === undefined || this.isClosed) return true
     return this.#outage.probe === undefined && now >= this.#outage.resumeAt
   }
 
   async #write (batch: readonly PendingCreate[], started: number): Promise<void> {
-    this.#inFlight.add(batch)
+    this.#inFlight.push(batch)
     if (this.#outage !== undefined) this.#outage.probe = batch
     const message: BatchMessage = { plants: batch.length, milliseconds: undefined, retries: 0 }
     channels.batchStart.publish(message)
@@ -114,7 +114,7 @@ export class BatchQueue {
       // A writer should not reject. If it does, the plants may have been stored.
       results = new PlantOutcomeUnknown('the write failed in an unexpected way', { cause })
     }
-    this.#inFlight.delete(batch)
+    this.#inFlight.splice(this.#inFlight.indexOf(batch), 1)
     const now = this.clock.now()
     message.milliseconds = now - started
     message.retries = this.#settle(batch, results, now)
