@@ -299,3 +299,19 @@ t.test('the plugin declares its name and the supported versions of Fastify', asy
   t.strictSame([...names], ['plant-store'])
   t.match(app.printPlugins(), /plant-store/)
 })
+
+t.test('twelve stores in one process cause no warning', async t => {
+  const warnings: string[] = []
+  const note = ({ message }: Error): void => { warnings.push(message) }
+  process.on('warning', note)
+  t.teardown(() => { process.off('warning', note) })
+  const app = host(t)
+  const folder = t.testdir()
+  for (let index = 1; index <= 12; index++) {
+    const store = sqlitePlantStore({ path: `${folder}/${index}.db` })
+    await app.register(plantStore, { prefix: `/${index}`, store, tokens })
+  }
+  answersPlant(t, await create(app, '/12/plants', PLANT), { name: 'Ficus' })
+  await app.close()
+  t.strictSame(warnings, [])
+})
