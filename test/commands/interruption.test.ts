@@ -30,12 +30,13 @@ function isRunning (pid: number): boolean {
   return /^[^Z\s]/.test(stdout.trim())
 }
 
-/** The process that a `backup` started. It is killed after the test. */
+/** The process that a `backup` started, once it leads a group of its own. It is killed after the test. */
 async function childOf (t: Test, pid: number): Promise<number> {
   let child = 0
   await until(() => {
     child = Number(spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' }).stdout)
-    return child > 0
+    const group = spawnSync('ps', ['-o', 'pgid=', '-p', String(child)], { encoding: 'utf8' }).stdout
+    return child > 0 && Number(group) === child
   }, 50)
   t.teardown(() => { if (isRunning(child)) process.kill(child, 'SIGKILL') })
   return child
