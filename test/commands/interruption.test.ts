@@ -2,6 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createWriteStream, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { sqliteBinding } from '../../src/stores/sqlite/database.js'
 import { bare, Program, program, testFolder } from '../support/process/program.js'
 import { needsProgram } from '../support/process/needs.js'
 import { hang } from '../support/scripted-mongodb/cues.js'
@@ -17,10 +18,13 @@ function makeFifo (folder: string, name: string): string {
   return path
 }
 
-/** A folder whose plants.db keeps the thread that opens it waiting, without an end. */
-function folderThatBlocks (t: Test): string {
+/** A folder whose plants.db another program has locked: for 5 seconds, who reads it waits. */
+async function folderThatBlocks (t: Test): Promise<string> {
   const folder = testFolder(t)
-  makeFifo(folder, 'plants.db')
+  const { DatabaseSync } = await sqliteBinding()
+  const database = new DatabaseSync(join(folder, 'plants.db'))
+  database.exec('CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT); BEGIN EXCLUSIVE')
+  t.teardown(() => database.close())
   return folder
 }
 
@@ -43,7 +47,7 @@ async function childOf (t: Test, pid: number): Promise<number> {
 }
 
 t.test('closing the terminal of a backup leaves no file and no process behind', needsProgram('script', 'bsdutils'), async t => {
-  const folder = folderThatBlocks(t)
+  const folder = await folderThatBlocks(t)
   const command = `echo pid $$; exec ${process.execPath} ${program} backup ${join(folder, 'backup.db')}`
   const variables = { PATH: process.env.PATH, SHELL: '/bin/sh', DATA_DIR: folder }
   const terminal = spawn('env', bare(variables, ['script', '-qec', command, '/dev/null']))
@@ -60,7 +64,7 @@ t.test('closing the terminal of a backup leaves no file and no process behind', 
 })
 
 t.test('without a terminal, as under nohup, SIGHUP changes nothing; the process that copies ends with a backup that is killed', async t => {
-  const folder = folderThatBlocks(t)
+  const folder = await folderThatBlocks(t)
   const variables = { PATH: process.env.PATH, DATA_DIR: folder }
   const command = [process.execPath, program, 'backup', join(folder, 'backup.db')]
   // The leader of a group, to which a shell sends its signals.
