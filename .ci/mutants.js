@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import {
-  appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
+  appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
   writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -99,6 +99,8 @@ async function tryWaiting () {
 /** A folder like this one, with sources and compiled files of its own. */
 function sandbox () {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-mutants-'))
+  // Some tests run as another user, too.
+  chmodSync(folder, 0o755)
   // The folders of tests are in .tap: two sandboxes must not share them.
   for (const name of readdirSync('.').filter(name => name !== '.tap')) {
     const options = { recursive: true, verbatimSymlinks: true }
