@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import {
-  appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
-  writeFileSync
+  appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync,
+  symlinkSync, writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -56,6 +56,8 @@ if (options.help) {
   process.exit()
 }
 
+// Only for writing: what Node's `ignore` opens can be read, which `export` takes for a closed output.
+const output = openSync('/dev/null', 'w')
 const end = performance.now() + Number(options.minutes) * 60_000
 const results = 'node_modules/.cache/mutants.ndjson'
 mkdirSync(dirname(results), { recursive: true })
@@ -140,7 +142,7 @@ async function noticedBy ({ file, text, original }, folder, limits) {
 async function succeeds (args, cwd, limit) {
   const env = { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: String(limit / 1000) }
   // In a group of its own: what a test has started ends with it.
-  const child = spawn(process.execPath, args, { cwd, env, stdio: 'ignore', detached: true })
+  const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', output, output], detached: true })
   const timer = setTimeout(endGroup, limit, child)
   const [code] = await once(child, 'exit')
   clearTimeout(timer)
