@@ -82,7 +82,7 @@ for (const { name, run } of loops) {
   })
 }
 
-t.test('a stall shows in every request that an open loop delays, but in one of each connection of a closed loop', async t => {
+t.test('a stall shows in every request that an open loop delays, but in one per connection of a closed loop', async t => {
   let stallEndsAt = 0
   let stalled = 0
   const url = await testServer(t, (request, response) => {

@@ -12,7 +12,7 @@ import { makeWithLog, openSqlite, plantsInFile, storeAt } from '../support/store
 import { bytesOfPlants, fill, hardPlants, manyPlants, partial } from './plants.js'
 import { runHere } from './run-here.js'
 
-t.test('a backup has every plant acknowledged before it, to the byte, while plants are created; it replaces no file', async t => {
+t.test('a backup has every plant acknowledged before it, to the byte, and replaces no file', async t => {
   const folder = testFolder(t)
   const path = join(folder, 'plants.db')
   const file = join(folder, 'backup.db')
@@ -94,7 +94,7 @@ async function asNobody<T> (run: () => Promise<T>): Promise<T> {
   }
 }
 
-t.test('a database on a disk that cannot be written is exported and copied, unless its log has to be read too', withSmallDisk, async t => {
+t.test('a database on a read-only disk is exported and copied, unless its log has to be read', withSmallDisk, async t => {
   const folder = testFolder(t)
   const disk = join(folder, 'disk')
   mkdirSync(disk)
@@ -135,7 +135,7 @@ t.test('a file that another program creates meanwhile is not replaced', async t 
   t.strictSame(readdirSync(folder), ['plants.ndjson'])
 })
 
-t.test('a file that cannot be synced is absent, and it is created only once its folder is on disk, too', withCompiler, async t => {
+t.test('a file that cannot be synced is absent; its folder is synced, too', withCompiler, async t => {
   const folder = testFolder(t)
   const files = join(folder, 'files')
   mkdirSync(files)

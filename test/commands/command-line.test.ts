@@ -87,7 +87,7 @@ for (const columns of [200, 80, 20, 5, 0]) {
   })
 }
 
-t.test('on a terminal progress is redrawn ten times a second until it ends, and other lines are printed above it', async t => {
+t.test('on a terminal progress is redrawn ten times a second, and other lines are printed above it', async t => {
   const { line, end, take } = show(t, { isTTY: true })
   mock.timers.tick(1_000)
   t.equal(take().split('\r').length - 1, 10)

@@ -46,7 +46,7 @@ async function childOf (t: Test, pid: number): Promise<number> {
   return child
 }
 
-t.test('closing the terminal of a backup leaves no file and no process behind', needsProgram('script', 'bsdutils'), async t => {
+t.test('closing the terminal of a backup leaves no file and no process', needsProgram('script', 'bsdutils'), async t => {
   const folder = await folderThatBlocks(t)
   const command = `echo pid $$; exec ${process.execPath} ${program} backup ${join(folder, 'backup.db')}`
   const variables = { PATH: process.env.PATH, SHELL: '/bin/sh', DATA_DIR: folder }
@@ -63,7 +63,7 @@ t.test('closing the terminal of a backup leaves no file and no process behind', 
   t.strictSame(readdirSync(folder), ['plants.db'])
 })
 
-t.test('without a terminal, as under nohup, SIGHUP changes nothing; the process that copies ends with a backup that is killed', async t => {
+t.test('without a terminal SIGHUP changes nothing; the process that copies ends with a backup that is killed', async t => {
   const folder = await folderThatBlocks(t)
   const variables = { PATH: process.env.PATH, DATA_DIR: folder }
   const command = [process.execPath, program, 'backup', join(folder, 'backup.db')]
@@ -113,7 +113,7 @@ t.test('an import waits for the writer of a FIFO, and reads what comes to the en
   t.match(await importing, { code: 0, stdout: 'copied 2, already there 0, in conflict 0, invalid 0\n' })
 })
 
-t.test('a MongoDB that does not respond holds up an interrupted command for seconds, and a second signal ends it at once', async t => {
+t.test('a MongoDB that hangs holds up an interrupted command for seconds; a second signal ends it at once', async t => {
   const folder = testFolder(t)
   const mongo = await ScriptedMongo.start(t)
   mongo.on('find', hang(), { times: 1_000 })

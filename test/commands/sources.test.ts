@@ -47,7 +47,7 @@ t.test('a row that is not a valid plant is named by its id', async t => {
   ])
 })
 
-t.test('a database that is missing, is not one of this package\'s, has other text or is damaged is reported in one line', async t => {
+t.test('a database that is missing, another program\'s, in other text or damaged is reported in one line', async t => {
   await t.rejects(sqliteSource('nowhere/plants.db'), { message: 'there is no nowhere/plants.db: set DATA_DIR to the folder of plants.db' })
   await t.rejects(sqliteSource('.'), { message: '. cannot be read: it is not a file' })
   await t.rejects(sqliteSource(databaseWith(t, 0, 'DROP TABLE plants')), { message: /plants\.db cannot be read: no such table: plants$/ })

@@ -48,7 +48,7 @@ t.test('plants that were migrated to MongoDB, exported and imported again are th
   t.ok(isDeepStrictEqual(bytesOfPlants(join(second, 'plants.db')), bytesOfPlants(join(first, 'plants.db'))))
 })
 
-t.test('plants that cannot be migrated or exported are named by their ids, without the advice to run it again', async t => {
+t.test('plants that cannot be migrated or exported are named by their ids, without advice to run it again', async t => {
   const mongo = await ScriptedMongo.start(t)
   const folder = testFolder(t)
   const large = { id: 5n, name: 'n'.repeat(18 * 2 ** 20) }
@@ -74,7 +74,7 @@ t.test('plants that cannot be migrated or exported are named by their ids, witho
   })
 })
 
-t.test('an interrupted migration reports its progress, and a second run completes it, with the plants created meanwhile', async t => {
+t.test('an interrupted migration reports its progress, and a second run completes it', async t => {
   const mongo = await ScriptedMongo.start(t)
   mongo.on('insert', delayReply(100), { times: 1_000 })
   const folder = testFolder(t)
@@ -98,7 +98,7 @@ t.test('an interrupted migration reports its progress, and a second run complete
   t.match(again, { code: 0, stdout: `copied ${1_600 - copied}, already there ${copied}, in conflict 0, invalid 0\n` })
 })
 
-t.test('lines that are not valid plants, or whose id is taken, are named by their numbers and change nothing', async t => {
+t.test('lines that are not valid plants, or whose id is taken, are named by number and change nothing', async t => {
   const folder = testFolder(t)
   fill(folder, [{ id: 1n, name: 'one' }, { id: 2n, name: 'two', tag: '' }])
   const lines: [line: string | Buffer, reason?: RegExp][] = [
@@ -258,7 +258,7 @@ t.test('if the source fails, the plants read before are still counted', async t 
   t.equal(tally.copied, 3)
 })
 
-t.test('the number of pending plants is bounded; closing the store settles them after an interruption, and none is invalid', async t => {
+t.test('pending plants are bounded; after an interruption closing the store settles them, and none is invalid', async t => {
   const pending: ((outcome: CreateOutcome | PromiseLike<never>) => void)[] = []
   const { copy, tally, lines, interruption } = setUp({
     create: () => new Promise(resolve => { pending.push(resolve) }),

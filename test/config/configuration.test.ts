@@ -149,7 +149,7 @@ t.test('a NODE_ENV in quotes, or with white space at an end, is refused: it woul
   t.end()
 })
 
-t.test('every other variable in quotes or with a carriage return is refused, too; white space around tokens is not', t => {
+t.test('every other variable in quotes or with a carriage return is refused; white space around tokens is not', t => {
   const variables = {
     HOST: 'localhost',
     PORT: '3000',
@@ -172,7 +172,7 @@ t.test('every other variable in quotes or with a carriage return is refused, too
   t.end()
 })
 
-t.test('LOG_LEVEL sets the lines of the log, BODY_LIMIT the bytes of a body, and QUEUE_LIMIT the pending create requests', async t => {
+t.test('LOG_LEVEL, BODY_LIMIT and QUEUE_LIMIT set the lines of the log, the bytes of a body, pending requests', async t => {
   const configuration = readConfiguration({ LOG_LEVEL: 'warn', BODY_LIMIT: '100', QUEUE_LIMIT: '1' })
   let release = (): void => {}
   const released = new Promise<'stored'>(resolve => { release = () => resolve('stored') })

@@ -53,7 +53,7 @@ function withScrapesEvery (seconds: number): string {
     .replace(/(?<=values: .*)x(\d+)/g, (_all, times) => `x${times * perMinute}`)
 }
 
-t.test('each alert fires for its condition, and not for a healthy service or another program', withPrometheus, async t => {
+t.test('each alert fires for its condition, not for a healthy service or another program', withPrometheus, async t => {
   const rules = promtool(['check', 'rules', projectFile('docs/alerts.yml')])
   t.equal(rules.status, 0, rules.output)
   for (const seconds of [15, 30, 60]) {
@@ -95,7 +95,7 @@ function testOfQueries (metrics: string, queries: readonly string[]): string {
   return JSON.stringify({ tests: [{ interval: '1m', input_series: input, promql_expr_test: expected }] })
 }
 
-t.test('the metrics are well-formed, and each query of the pages has a result, also with a scrape a minute', withPrometheus, async t => {
+t.test('the metrics are well-formed, and each query of the pages has a result, with a scrape a minute too', withPrometheus, async t => {
   const { cert, key } = makeCertificate(testFolder(t), 'localhost')
   const services = [
     await startService(t, { METRICS_PORT: '0' }),

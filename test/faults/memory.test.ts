@@ -27,7 +27,7 @@ function peakMemory (pid: number): number {
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1_024
 }
 
-t.test('1,600 create requests of 1 MB while another program locks the database do not crash a process with 512 MB', async t => {
+t.test('1,600 requests of 1 MB while another program locks the database do not crash a process of 512 MB', async t => {
   const service = await startService(t, { STORE_TIMEOUT: '4000' }, SMALL_HEAP)
   const other = openSqlite(join(service.folder, 'plants.db'))
   other.exec('BEGIN EXCLUSIVE')
@@ -45,7 +45,7 @@ t.test('1,600 create requests of 1 MB while another program locks the database d
   t.equal((await create(service.address, { id: 5_000_000 })).status, 200)
 })
 
-t.test('bodies of 500 kB in chunks of one byte are refused, since each chunk takes memory, of 30 kB stored, in less than 256 MB', async t => {
+t.test('in chunks of one byte, which each take memory, bodies of 500 kB are refused, and of 30 kB stored', async t => {
   const service = await startService(t, {}, SMALL_HEAP)
   const send = async (size: number) => Promise.all([1, 2, 3, 4].map(async id => {
     const body = JSON.stringify({ id: size + id, name: 'x'.repeat(size) })

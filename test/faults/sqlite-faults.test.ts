@@ -89,7 +89,7 @@ t.test('with a disk that is full at startup, the service is not ready until ther
   await recovers(t, service)
 })
 
-t.test('while the files may not grow (EFBIG), the service is not ready, and it recovers', needsProgram('prlimit', 'util-linux'), async t => {
+t.test('while files may not grow (EFBIG), it is not ready, and recovers', needsProgram('prlimit', 'util-linux'), async t => {
   const service = await start(t, testFolder(t))
   const { address, clients, program } = service
   const limit = (bytes: string) => {

@@ -139,7 +139,7 @@ const notInt64 = [
   'true', 'false', 'null', '""', '"1"', '[]', '[1]', '{}'
 ]
 
-await onBothStores(t, (t: Test, newPlace: NewPlace) => {
+onBothStores(t, (t: Test, newPlace: NewPlace) => {
   t.test('an id is exact over all of int64, in any spelling', async t => {
     const place = await newPlace(t)
     const { create } = await buildService(t, place.store())

@@ -12,7 +12,7 @@ import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { onBothStores, type NewPlace } from '../support/stores/places.js'
 import { until } from '../support/until.js'
 
-await onBothStores(t, (t: Test, newPlace: NewPlace) => {
+onBothStores(t, (t: Test, newPlace: NewPlace) => {
   t.test('a new plant is stored, again is the same; another with its id is refused, and changes nothing', async t => {
     const place = await newPlace(t)
     const { create } = await buildService(t, place.store())

@@ -15,7 +15,7 @@ import { lockSqlite } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 import { VirtualClock } from '../support/virtual-clock.js'
 
-t.test('ACCESS_LOG writes one line for each request, without secrets, and loses none at shutdown; that of a 503 has its reason', async t => {
+t.test('ACCESS_LOG writes one line for each request, without secrets, and loses none at shutdown', async t => {
   const service = await startService(t, { ACCESS_LOG: 'true', STORE_TIMEOUT: '1000' })
   await fetch(`${service.address}/plants?access_token=${token}`, {
     method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: '{"id":1,"name":"a name nobody may read"}'
@@ -110,7 +110,7 @@ t.test("Fastify's own warnings are logged", async t => {
   t.match(log.join(''), /Reply was already sent/)
 })
 
-t.test('of responses of 500 or more, at most 100 lines a second are written, then one says how many were not', async t => {
+t.test('of responses of 500 or more, at most 100 lines a second are written, then one has the count', async t => {
   const clock = new VirtualClock()
   const lines: { reqId?: string, msg: string, count?: number }[] = []
   const write = (line: string): void => { lines.push(JSON.parse(line)) }

@@ -73,7 +73,7 @@ t.test('a body that is being received counts as queue bytes', async t => {
   t.equal(await queueBytes(), 0)
 })
 
-t.test('the dashboard shows every metric of the service, also that of a certificate, and plant_store_ready is 1 or 0', async t => {
+t.test('the dashboard shows every metric of the service, and plant_store_ready is 1 or 0', async t => {
   const { cert, key } = makeCertificate(testFolder(t), 'localhost')
   const health: Pick<Health, 'fault'> = { fault: async () => undefined }
   const { registry } = new ServiceMetrics({ tls: readTlsPair(cert, key) }, health)
@@ -100,7 +100,7 @@ function watched () {
   return { clock, checks, health }
 }
 
-t.test('a store that hangs has one check, however often it is probed, and each probe is answered within 3 s', async t => {
+t.test('a store that hangs has one check, however often it is probed; each probe is answered within 3 s', async t => {
   const { clock, checks, health } = watched()
   const answers: (string | undefined)[] = []
   const probe = (): void => { health.fault().then(answer => { answers.push(answer) }) }

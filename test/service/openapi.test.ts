@@ -80,7 +80,7 @@ t.test('the API page, to which GET / leads, is off in production by default, and
 
 const notFound = /^There is no such endpoint/
 
-t.test('behind a proxy that strips a prefix, the API page, its files, the document and the path that it names are found', async t => {
+t.test('behind a proxy that strips a prefix, the API page, its files and the document are found', async t => {
   const proxy = createServer((request, response) => {
     const path = String(request.url).replace(/^\/behind\/a\/prefix(?=\/)/, '')
     if (path === request.url) return response.writeHead(502).end()
@@ -110,7 +110,7 @@ t.test('the API page loads nothing from another origin, and its files over plain
   t.notMatch(headers['content-security-policy'], /https:|upgrade-insecure-requests|[.]io/)
 })
 
-t.test('below /docs, an unknown path, a range that a file does not have and a precondition that is false are 404, 40401', async t => {
+t.test('below /docs, an unknown path, a range without bytes and a false precondition are 404, 40401', async t => {
   for (const path of ['/nothing', '/static/nothing', '/static/%00', '/static/..%2fx', '/static//x', '/static/.x', '/static/%5cx']) {
     const response = await app.inject(`/docs${path}`)
     answersError(t, response, 40401, notFound, path)

@@ -39,7 +39,7 @@ async function serveHolding (t: Test, configuration: Partial<Configuration> = {}
   return { port, ids, release, close, executed: async (count: number) => until(() => ids.length >= count) }
 }
 
-t.test('during a shutdown, a request on an established connection is answered with Connection: close; new connections are refused', async t => {
+t.test('during a shutdown, established connections are answered with Connection: close, new ones are refused', async t => {
   const { port, release, close, executed } = await serveHolding(t)
   const [pending, idle] = [await RawConnection.open(t, port), await RawConnection.open(t, port)]
   pending.write(create(1))

@@ -23,7 +23,7 @@ function caught (pid: number): number[] {
   return Array.from({ length: 31 }, (_, index) => index + 1).filter(signal => (mask >> BigInt(signal - 1) & 1n) === 1n)
 }
 
-t.test('SIGHUP under load: new tokens are accepted and removed ones refused, and a kept token is never refused', async t => {
+t.test('SIGHUP under load: new tokens are accepted, removed ones refused, and a kept one is never refused', async t => {
   const file = join(testFolder(t), 'tokens')
   writeFileSync(file, `${OLD}\n${KEPT}\n`)
   const service = await startService(t, { ACCESS_TOKENS_FILE: file })
@@ -61,7 +61,7 @@ t.test('SIGHUP under load: new tokens are accepted and removed ones refused, and
   t.match(await service.end('SIGSEGV'), { code: null, signal: 'SIGSEGV' }, 'a crash is one')
 })
 
-t.test('SIGHUP loads a new certificate; one that does not match the key or has a damaged chain changes nothing', async t => {
+t.test('SIGHUP loads a new certificate; one with another key or a damaged chain changes nothing', async t => {
   const folder = testFolder(t)
   const { use, ...files } = certificateFiles(folder)
   const first = makeCertificate(folder, 'first')

@@ -26,7 +26,7 @@ const faults = `
     if (isBlocking) block()
   })`
 
-t.test('without configuration the first screen shows how to send a request, and its curl command works; plants are refused while the event loop lags; after an uncaught exception requests are finished', async t => {
+t.test('the first screen\'s curl works; a lagging event loop refuses; an uncaught error finishes requests', async t => {
   const folder = t.testdir()
   const preload = ['--import', `data:text/javascript,${encodeURIComponent(faults)}`]
   const service = launch(t, { DATA_DIR: folder }, { preload })
@@ -78,7 +78,7 @@ t.test('a port in use is reported in one line', async t => {
   t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}: check HOST, PORT and METRICS_PORT\n$`))
 })
 
-t.test('SIGTERM is handled even while the program is loading, as a process with PID 1 would otherwise ignore it', async t => {
+t.test('SIGTERM is handled even while the program is loading: a process with PID 1 would ignore it', async t => {
   const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload: signalWhileLoading('/command-line.js', 'SIGTERM') })
   t.match(await service.ended, { code: 143, signal: null, stdout: '', stderr: '' })
 })

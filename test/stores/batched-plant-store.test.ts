@@ -84,7 +84,7 @@ t.test('create requests from one turn of the event loop share a write, and each 
   t.strictSame([...outcomes], [[1, 'stored'], [2, 'same'], [3, 'taken']])
 })
 
-t.test('a batch that hangs holds up later ones for a few milliseconds only, up to the number that may be in flight', async t => {
+t.test('a batch that hangs holds up later ones for milliseconds only, up to the number that may be in flight', async t => {
   const { clock, writer, create } = batchedStore(4)
   for (const id of numbers(5)) {
     await create([id])
@@ -93,7 +93,7 @@ t.test('a batch that hangs holds up later ones for a few milliseconds only, up t
   t.strictSame(writer.batches.map(({ ids }) => ids), [[1], [2], [3], [4]])
 })
 
-t.test('a batch fits in a command of MongoDB: it has at most 256 plants and 4,000,000 characters, or one plant', async t => {
+t.test('a batch fits in a command of MongoDB: at most 256 plants and 4,000,000 characters, or one plant', async t => {
   const { writer, outcomes, create } = batchedStore()
   writer.respond = () => 'stored'
   await create(numbers(2_500))
@@ -107,7 +107,7 @@ t.test('a batch fits in a command of MongoDB: it has at most 256 plants and 4,00
   t.ok(writer.batches.length < 20)
 })
 
-t.test('a batch that fails as a whole is sent again as a whole, with what has come since, after a growing pause', async t => {
+t.test('a batch that fails as a whole is sent again, with what has come since, after a growing pause', async t => {
   const { clock, writer, outcomes, create } = batchedStore(16)
   writer.respond = () => notStored()
   await create([1, 2])
@@ -214,7 +214,7 @@ t.test('a plant is read once, when it is created: what its caller does to it lat
   t.strictSame(written, [{ id: 1n, name: 'Ficus' }, { id: 2n, name: 'Fern', tag: 'tall' }])
 })
 
-t.test('while a write hangs, each pending plant is given up shortly before its own deadline, in whatever order they come', async t => {
+t.test('while a write hangs, each pending plant is given up shortly before its own deadline, in any order', async t => {
   const { clock, outcomes, create } = batchedStore()
   await create([1], 60_000)
   const timeouts = new Map(numbers(600, 2).map(id => [id, (id * 7_919) % 5_000]))
@@ -248,7 +248,7 @@ t.test('a store that fails is closed at once: what is pending is not stored, and
   t.equal(writer.batches.length, 1)
 })
 
-t.test('close ends soon after the last deadline if a write never does, and after a minute whatever the deadline', async t => {
+t.test('close ends soon after the last deadline if a write never does, and after a minute at the latest', async t => {
   for (const [timeout, limit] of [[5_000, 6_100], [Infinity, 61_100]] as const) {
     const { clock, store, outcomes, create } = batchedStore()
     await create([1, 2], timeout)
@@ -344,7 +344,7 @@ t.test('a write that fails during a check is followed by another thorough check'
   t.strictSame(writer.checks, [true])
 })
 
-t.test('a plant that is refused, or fails while others are stored, is no fault of the store, nor a sign that one is over', async t => {
+t.test('a plant that fails while others are stored is no fault of the store, nor a sign that one is over', async t => {
   const { store, writer, create } = await readyStore()
   writer.respond = () => [notStored('not valid', true)]
   await create(1)

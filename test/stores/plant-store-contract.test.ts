@@ -53,7 +53,7 @@ async function failedChecks (newSetup: () => StoreSetup): Promise<string[]> {
   return names
 }
 
-t.test('a store that fulfills the contract passes every check, its stores are closed, and each setup is cleaned up', async t => {
+t.test('a sound store passes every check, its stores are closed, and each setup is cleaned up', async t => {
   let cleanups = 0
   const left = new Set<SoundStore>()
   class CountedStore extends SoundStore {

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { PlantsTable, type Row, type RowResult } from '../../../src/stores/sqlite/plants-table.js'
 import { DatabaseSync, execute, openTable, plantsInFile, TABLE } from '../../support/stores/sqlite-file.js'
 
-t.test('an existing plant is unchanged, and the others are stored, even if the table has a conflict clause of its own', async t => {
+t.test('an existing plant is unchanged, and others are stored, whatever conflict clause the table has', async t => {
   for (const clause of ['REPLACE', 'IGNORE', 'ROLLBACK', 'FAIL']) {
     const path = join(t.testdir(), `${clause}.db`)
     execute(path, `CREATE TABLE plants(id INTEGER PRIMARY KEY ON CONFLICT ${clause}, name TEXT NOT NULL, tag TEXT)`)
@@ -16,7 +16,7 @@ t.test('an existing plant is unchanged, and the others are stored, even if the t
   }
 })
 
-t.test('a trigger that changes other rows affects no outcome, and those of its own statements keep their conflict clauses', async t => {
+t.test('a trigger that changes other rows affects no outcome, and its statements keep their conflict clauses', async t => {
   const path = join(t.testdir(), 'plants.db')
   const table = openTable(t, path)
   const id = 2n ** 63n - 1n
@@ -27,7 +27,7 @@ t.test('a trigger that changes other rows affects no outcome, and those of its o
   t.strictSame(table.write(rows), ['stored', 'taken', 'same', 'stored'])
 })
 
-t.test('plants that differ in case or trailing spaces are different, even if the columns\' collation ignores that', async t => {
+t.test('plants that differ in case or trailing spaces are different, whatever the columns\' collation', async t => {
   const path = join(t.testdir(), 'plants.db')
   const columns = 'id INTEGER PRIMARY KEY, name TEXT NOT NULL COLLATE NOCASE, tag TEXT COLLATE RTRIM'
   execute(path, `CREATE TABLE plants(${columns})`)
@@ -85,7 +85,7 @@ function refusal (t: Test, path: string, message: RegExp): string {
   return (error as Error).message
 }
 
-t.test('any other change to the table is named, and the SQL in the message undoes it without losing a plant', async t => {
+t.test('any other change to the table is named, and the SQL in the message undoes it, losing no plant', async t => {
   const changes: { columns?: string, more?: string, message: RegExp }[] = [
     { columns: 'id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT, height REAL NOT NULL DEFAULT NULL)', message: /the column height is REAL NOT NULL, but must be one that needs no value/ },
     { columns: 'id INTEGER, name TEXT NOT NULL, tag TEXT)', message: /the column id is INTEGER, but must be INTEGER PRIMARY KEY/ },

@@ -89,7 +89,7 @@ t.test('the entries of new folders are synced to disk', async t => {
   t.strictSame(synced, new Set([folder, join(folder, 'a')]))
 })
 
-t.test('a file that was open before is opened with an empty log, since after a failed sync the log may not be on disk', async t => {
+t.test('a file that was open before is opened with an empty log: after a failed sync it may not be on disk', async t => {
   const path = join(t.testdir(), 'plants.db')
   openTable(t, path).write([[1n, 'x'.repeat(1_000_000), null]])
   const table = new PlantsTable(DatabaseSync, path)
@@ -122,7 +122,7 @@ t.test('plants are also stored on a file system that supports no write-ahead log
   t.strictSame(table.write(FICUS), ['same'])
 })
 
-t.test('a fault that retrying cannot fix makes the file unusable; any other fault while opening is temporary', async t => {
+t.test('a fault that retrying cannot fix makes the file unusable; any other while opening is temporary', async t => {
   const path = join(t.testdir(), 'plants.db')
   const kinds: Partial<Record<FailureKind, object[]>> = {
     unusable: [
@@ -177,7 +177,7 @@ t.test('a failed commit leaves the outcome unknown, except for a lock or a full 
   }
 })
 
-t.test('a plant that fails because of the disk ends the write; if the rollback fails too, the first failure is reported', async t => {
+t.test('a plant that fails because of the disk ends the write; if the rollback fails too, the first counts', async t => {
   const path = join(t.testdir(), 'plants.db')
   const binding = new FaultyBinding()
   const table = openTable(t, path, binding.Database)

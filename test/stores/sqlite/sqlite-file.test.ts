@@ -30,7 +30,7 @@ t.test('a new file is created with its folders and the documented table, which a
   t.strictSame([...plantsInFile(path)], [[-5n, { name: 'Ficus' }], [2n, { name: 'Fern', tag: 'green' }]])
 })
 
-t.test('an empty file is accepted, and so is a table that another tool restored, without the format version', async t => {
+t.test('an empty file is accepted, and so is a table that another tool restored, without its format', async t => {
   const folder = t.testdir({ 'empty.db': '' })
   t.strictSame(openTable(t, join(folder, 'empty.db')).write([FICUS]), ['stored'])
   const restored = join(folder, 'restored.db')
@@ -58,7 +58,7 @@ t.test('columns that someone added, and that need no value, change nothing', asy
   t.strictSame(plantsInFile(other), new Map([[2n, { name: 'Fern', tag: 'green' }]]))
 })
 
-t.test('a path at which no file can be is refused with what is in the way, and a missing path with a TypeError', async t => {
+t.test('a path at which no file can be is refused with what is in the way, a missing one with a TypeError', async t => {
   const folder = t.testdir({ file: 'x', 'folder.db': {}, 'loop.db': t.fixture('symlink', 'loop.db') })
   const cases: { path: string, message: string }[] = [
     { path: join(folder, 'file', 'sub', 'plants.db'), message: `${folder}/file is not a folder: move it away, ` },
@@ -73,7 +73,7 @@ t.test('a path at which no file can be is refused with what is in the way, and a
   }
 })
 
-t.test('a backup that was copied over the file beside the log of the old one is not opened, and not changed', async t => {
+t.test('a backup that was copied over the file beside the old one\'s log is not opened, and not changed', async t => {
   const folder = t.testdir({ 'link.db': t.fixture('symlink', 'plants.db') })
   const path = join(folder, 'plants.db')
   makeWithLog(path, 3_000)

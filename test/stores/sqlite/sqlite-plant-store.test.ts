@@ -16,7 +16,7 @@ const FICUS = { id: 1n, name: 'Ficus' }
 
 t.test('the SQLite store fulfills the PlantStore contract', { jobs: 2 }, async t => storeContract(t, sqlitePlace))
 
-t.test('while no plant can be stored, since the table is gone or a trigger needs another one, the store is not ready', async t => {
+t.test('while the table is gone, or a trigger needs another one, the store is not ready', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
   await store.open()
@@ -30,7 +30,7 @@ t.test('while no plant can be stored, since the table is gone or a trigger needs
   await t.rejects(store.ready(), { message: /^SQLite: no such table: plants$/ })
 })
 
-t.test('a store opens while another program has the file locked; a request waits until its deadline, and is then not stored', async t => {
+t.test('a store opens while the file is locked; a request waits until its deadline, and is then not stored', async t => {
   const path = join(t.testdir(), 'plants.db')
   const { threads } = threadsOf(t)
   const other = openSqlite(path)

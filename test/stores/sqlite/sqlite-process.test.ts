@@ -26,7 +26,7 @@ function openElsewhere (path: string): void {
 
 const withProc = needs(existsSync('/proc/self/fd') ? undefined : 'there is no /proc/self/fd')
 
-t.test('stores leave no descriptor, thread or listener; all share one listener, since Node warns of the eleventh', withProc, async t => {
+t.test('stores leave no descriptor, thread or listener; all share one: Node warns of the eleventh', withProc, async t => {
   const folder = t.testdir()
   const { threads } = threadsOf(t)
   const counts = () => ({ descriptors: readdirSync('/proc/self/fd').length, listeners: process.listenerCount('exit') })
@@ -46,7 +46,7 @@ t.test('stores leave no descriptor, thread or listener; all share one listener, 
   t.strictSame(counts(), before)
 })
 
-t.test('a store that opens and closes a file with a log leaves the locks of other connections of its process', needsProgram('sqlite3'), async t => {
+t.test('a store with a log leaves the locks of other connections of its process', needsProgram('sqlite3'), async t => {
   const path = join(t.testdir(), 'plants.db')
   makeWithLog(path)
   const other = storeAt(t, path)
@@ -66,7 +66,7 @@ t.test('a store that opens and closes a file with a log leaves the locks of othe
   t.notOk(existsSync(`${path}-wal`))
 })
 
-t.test('a process that exits during a write keeps its exit code, loses no acknowledged plant, and closes its files', async t => {
+t.test('a process that exits during a write keeps its exit code, and loses no acknowledged plant', async t => {
   const folder = t.testdir()
   const { status, stdout, stderr } = inProcess(`
     const paths = ['one.db', 'two.db'].map(name => ${JSON.stringify(`${folder}/`)} + name)
@@ -133,7 +133,7 @@ function asMember (code: string): unknown {
   return JSON.parse(spawnSync('env', bare({ PATH: process.env.PATH }, command), { encoding: 'utf8' }).stdout)
 }
 
-t.test('another user of the group reads a database, and leaves no file beside it; what keeps it from writing is named', asTwoUsers, async t => {
+t.test('another user of the group reads a database, leaves no file, and learns what keeps it from writing', asTwoUsers, async t => {
   const [stopped, running] = [groupFile(t, OWNER), groupFile(t, OWNER)]
   execute(stopped, 'PRAGMA wal_checkpoint')
   const store = storeAt(t, running)
