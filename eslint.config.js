@@ -13,5 +13,9 @@ export default [
         code: 120, ignoreUrls: true, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true
       }]
     }
+  },
+  {
+    files: ['test/**', 'bench/**'],
+    rules: { '@stylistic/max-len': ['error', { code: 120 }] }
   }
 ]

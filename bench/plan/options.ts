@@ -7,7 +7,9 @@ const texts = [
   'warm-up', 'save', 'from'
 ] as const
 type TextOption = typeof texts[number]
-const textTypes = Object.fromEntries(texts.map(name => [name, { type: 'string' }])) as Record<TextOption, { type: 'string' }>
+const textTypes = Object.fromEntries(
+  texts.map(name => [name, { type: 'string' }])
+) as Record<TextOption, { type: 'string' }>
 /** They choose what is measured: results of such a run are not comparable with those of a full one. */
 const choices = ['case', 'servers', 'connections', 'rate', 'distances', 'rounds', 'seconds', 'warm-up'] as const
 

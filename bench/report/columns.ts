@@ -88,5 +88,7 @@ function openLoopColumns (): Column[][] {
   }
   const p99: Column = { head: 'p99', legend: '99 % did', cell: p99Text }
   const late = time('generator late', 'lateness', 'p99 of how late the load generator started requests')
-  return [keptUp, p50, p99, time('max', 'max'), late, throughput, busiest, allThreads, generator].map(column => [column])
+  return [
+    keptUp, p50, p99, time('max', 'max'), late, throughput, busiest, allThreads, generator
+  ].map(column => [column])
 }

@@ -35,7 +35,11 @@ export function pictures (results: Results): Record<string, string> {
   const drawn: Array<[name: string, title: string, panels: Panel[]]> = [
     ['throughput', 'Create requests per second, and processor time per response', of(create, throughput, cost)],
     ['latency', 'p99 latency in milliseconds, at equal rates', latencies],
-    ['commits', 'How create requests share commits (plant-store, SQLite)', of(inCase('commits'), shared, throughput, cost)]
+    [
+      'commits',
+      'How create requests share commits (plant-store, SQLite)',
+      of(inCase('commits'), shared, throughput, cost)
+    ]
   ]
   return Object.fromEntries(drawn.flatMap(([name, title, panels]) =>
     panels.some(({ all }) => all.length > 0) ? [[`${name}.svg`, picture(title, panels, results)]] : []))

@@ -48,7 +48,9 @@ t.test('a mistake in the options ends with 2 before anything is compiled, a fail
   t.match(await bench('--save', folder), { code: 1, err: /bench: ENOTDIR/, hasPrepared: true })
   const address = `127.0.0.1:${await closedPort()}`
   const refused = await bench('--url', `http://${address}`, '--token', 'x', ...short, '--save', t.testdir())
-  t.match(refused, { code: 1, err: `${address}: start the service there, or correct the address (nobody listens there)` })
+  t.match(refused, {
+    code: 1, err: `${address}: start the service there, or correct the address (nobody listens there)`
+  })
 })
 
 t.test('a run saves its raw results, from which tables and pictures can be drawn again', async t => {

@@ -14,7 +14,7 @@ t.test('the default is every server, latency at equal rates, and how create requ
   t.ok(planned('--mongodb mongodb://127.0.0.1').includes('create express-mongodb 64 connections'))
 })
 
-t.test('cases, servers, connections, rates and distances are combined; a case ignores servers it has no use for', async t => {
+t.test('cases, servers, connections, rates and distances are combined, where they apply', async t => {
   t.strictSame(planned('--case create,single --servers bare,ours-sqlite --connections 1,8'), [
     'create bare 1 connection', 'create bare 8 connections', 'create ours-sqlite 1 connection',
     'create ours-sqlite 8 connections', 'single ours-sqlite 1 connection', 'single ours-sqlite 8 connections'
@@ -26,7 +26,9 @@ t.test('cases, servers, connections, rates and distances are combined; a case ig
   t.strictSame(planned('--url http://127.0.0.1:1 --token x --rate 9'),
     ['create url 64 connections', 'latency url 64 connections rate=9'])
   const servers = ['plugin', 'fastify-token', 'fastify', 'bare']
-  const onEachNode = ['', `@${process.execPath}`].flatMap(node => servers.map(server => `price ${server}${node} 1 connection`))
+  const onEachNode = ['', `@${process.execPath}`].flatMap(
+    node => servers.map(server => `price ${server}${node} 1 connection`)
+  )
   t.strictSame(planned(`--case price --connections 1 --nodes ${process.execPath}`), onEachNode)
 })
 

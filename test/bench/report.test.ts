@@ -59,7 +59,9 @@ t.test('tables show and explain every figure and its ratios, and fit a terminal 
   t.match(text, /plant-store, SQLite +16,000 +3 of 3 +900 µs +2\.50 ms +30\.0 ms\n/)
   t.match(text, /plant-store, SQLite +16,000 +120 µs/)
   t.match(text, /Fastify, SQLite, insert per request +16,000 +0 of 3 .*cannot keep up/)
-  t.match(header(results), /a quick run[^]*the rounds of bare node:http differ by 20 %: the machine was not idle[^]*express 5/)
+  t.match(
+    header(results), /a quick run[^]*the rounds of bare node:http differ by 20 %: the machine was not idle[^]*express 5/
+  )
   // Each table explains its own columns.
   const [create = '', , latency = ''] = text.split('\n\n').map(table => table.replaceAll('\n', ' '))
   t.match(create, '÷ bare: the figure to its left, divided by that of bare node:http')

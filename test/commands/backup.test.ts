@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
+} from 'node:fs'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
@@ -24,7 +26,11 @@ t.test('a backup has every plant acknowledged before it, to the byte, and replac
   const ended = new AbortController()
   let created = 0n
   const creating = (async () => {
-    for (; !ended.signal.aborted; created++) await store.create({ id: -1_000n - created, name: 'meanwhile' }, performance.now() + 10_000)
+    for (; !ended.signal.aborted; created++) {
+      await store.create(
+        { id: -1_000n - created, name: 'meanwhile' }, performance.now() + 10_000
+      )
+    }
   })()
   const { code, stdout, stderr } = await runHere(['backup', file], { DATA_DIR: folder })
   ended.abort()
@@ -53,7 +59,9 @@ t.test('a backup and an export to a full disk leave no file', withSmallDisk, asy
   const disk = join(folder, 'disk')
   mkdirSync(disk)
   mountSmallDisk(t, disk, '1m')
-  for (const [name, message] of [['backup', 'database or disk is full'], ['export', 'ENOSPC: no space left on device']] as const) {
+  for (const [name, message] of [
+    ['backup', 'database or disk is full'], ['export', 'ENOSPC: no space left on device']
+  ] as const) {
     const { code, stderr } = await runHere([name, join(disk, 'plants')], { DATA_DIR: folder })
     t.equal(code, 1)
     t.match(stderr, `plant-store: ${message}`)
@@ -69,7 +77,11 @@ t.test('failures are reported in one line, with the name that the user gave', as
   const here = { DATA_DIR: join(folder, 'data') }
   const inMissing = join(relative('.', join(folder, 'nowhere')), 'backup.db')
   const cases = [
-    { file, env: { ...here, MONGODB_URL: 'mongodb://127.0.0.1:1/' }, message: 'MONGODB_URL is set: back up MongoDB with its own tools, such as mongodump' },
+    {
+      file,
+      env: { ...here, MONGODB_URL: 'mongodb://127.0.0.1:1/' },
+      message: 'MONGODB_URL is set: back up MongoDB with its own tools, such as mongodump'
+    },
     { file: inMissing, env: here, message: `ENOENT: no such file or directory, open '${inMissing}'` },
     { file: join(folder, 'other', 'backup.db'), env: here, message: /^ENOTDIR: not a directory, .*other/ }
   ]
@@ -94,7 +106,7 @@ async function asNobody<T> (run: () => Promise<T>): Promise<T> {
   }
 }
 
-t.test('a database on a read-only disk is exported and copied, unless its log has to be read', withSmallDisk, async t => {
+t.test('a database on a read-only disk is exported and copied, unless it has a log', withSmallDisk, async t => {
   const folder = testFolder(t)
   const disk = join(folder, 'disk')
   mkdirSync(disk)
@@ -110,7 +122,9 @@ t.test('a database on a read-only disk is exported and copied, unless its log ha
   const data = join(folder, 'data')
   cpSync(disk, data, { recursive: true })
   for (const path of [folder, data]) chmodSync(path, 0o755)
-  t.match(await asNobody(() => runHere(['export'], { DATA_DIR: data })), { code: 0, stdout: readFileSync(plants, 'utf8') })
+  t.match(await asNobody(() => runHere(['export'], { DATA_DIR: data })), {
+    code: 0, stdout: readFileSync(plants, 'utf8')
+  })
   t.strictSame(readdirSync(data), ['plants.db'], 'no file of another user is left')
 
   remount('8m,rw')
@@ -161,6 +175,8 @@ t.test('a file that cannot be synced is absent; its folder is synced, too', with
       for (const path of ['${path}', fault]) rmSync(path, { force: true })
     }
     console.log(JSON.stringify(results))`
-  const results = execFileSync(process.execPath, ['--input-type=module', '-e', script], { env: calls.env, encoding: 'utf8' })
+  const results = execFileSync(
+    process.execPath, ['--input-type=module', '-e', script], { env: calls.env, encoding: 'utf8' }
+  )
   t.strictSame(JSON.parse(results), cases.map(({ outcome, left }) => ({ outcome, left })))
 })

@@ -46,7 +46,9 @@ async function childOf (t: Test, pid: number): Promise<number> {
   return child
 }
 
-t.test('closing the terminal of a backup leaves no file and no process', needsProgram('script', 'bsdutils'), async t => {
+const withTerminal = needsProgram('script', 'bsdutils')
+
+t.test('closing the terminal of a backup leaves no file and no process behind', withTerminal, async t => {
   const folder = await folderThatBlocks(t)
   const command = `echo pid $$; exec ${process.execPath} ${program} backup ${join(folder, 'backup.db')}`
   const variables = { PATH: process.env.PATH, SHELL: '/bin/sh', DATA_DIR: folder }
@@ -63,7 +65,7 @@ t.test('closing the terminal of a backup leaves no file and no process', needsPr
   t.strictSame(readdirSync(folder), ['plants.db'])
 })
 
-t.test('without a terminal SIGHUP changes nothing; the process that copies ends with a backup that is killed', async t => {
+t.test('without a terminal SIGHUP changes nothing; the child of a backup that is killed ends, too', async t => {
   const folder = await folderThatBlocks(t)
   const variables = { PATH: process.env.PATH, DATA_DIR: folder }
   const command = [process.execPath, program, 'backup', join(folder, 'backup.db')]
@@ -89,7 +91,9 @@ t.test('SIGINT and SIGTERM end an import, also from a FIFO that nobody writes to
   await Promise.all(cases.map(async ({ signal, from, input, copied }) => {
     const importing = new Program(['import', from], { DATA_DIR: folder }, { input: true })
     importing.child.stdin?.write(input)
-    await until(() => importing.stderr.includes('import: SQLite, ') && plantsInFile(join(folder, 'plants.db')).size >= copied)
+    await until(
+      () => importing.stderr.includes('import: SQLite, ') && plantsInFile(join(folder, 'plants.db')).size >= copied
+    )
     const timer = setTimeout(() => importing.child.kill('SIGKILL'), 10_000)
     const { code, stdout, stderr } = await importing.end(signal)
     clearTimeout(timer)

@@ -26,7 +26,9 @@ export const hardPlants: readonly NewPlant[] = [
 
 /** Plants with consecutive ids, from 0 by default. */
 export function manyPlants (count: number, from = 0): NewPlant[] {
-  return Array.from({ length: count }, (_, i) => ({ id: BigInt(from + i), name: `plant ${from + i}`, ...(i % 2 === 1 && { tag: 'odd' }) }))
+  return Array.from({ length: count }, (_, i) => ({
+    id: BigInt(from + i), name: `plant ${from + i}`, ...(i % 2 === 1 && { tag: 'odd' })
+  }))
 }
 
 /** Plants as a source reads them, in pages of a size. */
@@ -56,7 +58,9 @@ export const partial = (folder: string) => readdirSync(folder).filter(name => na
 /** Every byte of the plants in a database file that meet a condition: id, and name and tag as hexadecimal digits. */
 export function bytesOfPlants (path: string, condition = 'true'): unknown[] {
   const database = openSqlite(path)
-  const select = database.prepare(`SELECT id, typeof(name), hex(name), typeof(tag), hex(tag) FROM plants WHERE ${condition} ORDER BY id`)
+  const select = database.prepare(
+    `SELECT id, typeof(name), hex(name), typeof(tag), hex(tag) FROM plants WHERE ${condition} ORDER BY id`
+  )
   select.setReadBigInts(true)
   const rows = select.all()
   database.close()

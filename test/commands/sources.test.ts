@@ -48,12 +48,20 @@ t.test('a row that is not a valid plant is named by its id', async t => {
 })
 
 t.test('a database that is missing, another program\'s, in other text or damaged is reported in one line', async t => {
-  await t.rejects(sqliteSource('nowhere/plants.db'), { message: 'there is no nowhere/plants.db: set DATA_DIR to the folder of plants.db' })
+  await t.rejects(
+    sqliteSource('nowhere/plants.db'),
+    { message: 'there is no nowhere/plants.db: set DATA_DIR to the folder of plants.db' }
+  )
   await t.rejects(sqliteSource('.'), { message: '. cannot be read: it is not a file' })
-  await t.rejects(sqliteSource(databaseWith(t, 0, 'DROP TABLE plants')), { message: /plants\.db cannot be read: no such table: plants$/ })
+  await t.rejects(
+    sqliteSource(databaseWith(t, 0, 'DROP TABLE plants')),
+    { message: /plants\.db cannot be read: no such table: plants$/ }
+  )
 
   const wide = join(testFolder(t), 'plants.db')
-  execute(wide, "PRAGMA encoding = 'UTF-16le'; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)")
+  execute(
+    wide, "PRAGMA encoding = 'UTF-16le'; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)"
+  )
   await t.rejects(sqliteSource(wide), { message: /plants\.db cannot be read: its text is in UTF-16le, not in UTF-8$/ })
 
   const damaged = databaseWith(t, 2_000, 'PRAGMA wal_checkpoint(TRUNCATE)')
@@ -85,7 +93,8 @@ t.test('a document that is not a valid plant is named by its id', async t => {
   mongo.on('insert', (_context, execute) => execute({ replicated: false }))
   await collection.insertMany([{ _id: 3n, name: 'not on the majority' } as Document], { writeConcern: { w: 1 } })
   const entries = await entriesOf(mongoSource(mongo.url))
-  const int64 = 'id must be an integer from -9223372036854775808 to 9223372036854775807 (int64): a JSON number, not a string'
+  const int64 = 'id must be an integer from -9223372036854775808 to 9223372036854775807 (int64): ' +
+    'a JSON number, not a string'
   t.strictSame(new Map(entries.map(({ where, plant }) => [where, plant])), new Map<string, unknown>([
     ['id -9223372036854775808', { id: -(2n ** 63n), name: 'a long' }],
     ['id 1', { id: 1n, name: 'an int32' }],

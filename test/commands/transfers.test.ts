@@ -11,7 +11,9 @@ import { createPlants } from '../../src/commands/import-and-migrate.js'
 import { createFile } from '../../src/commands/new-file.js'
 import { Tally } from '../../src/commands/run-copy.js'
 import { CopyError, type Entry } from '../../src/commands/sources/plant-source.js'
-import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../../src/stores/plant-store.js'
+import {
+  PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore
+} from '../../src/stores/plant-store.js'
 import { Program, program, projectFile, testFolder, token } from '../support/process/program.js'
 import { delayReply } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
@@ -23,7 +25,9 @@ import { runHere } from './run-here.js'
 t.test('plants that were migrated to MongoDB, exported and imported again are the same to the byte', async t => {
   const mongo = await ScriptedMongo.start(t)
   const folder = testFolder(t)
-  const [first, second, file] = ['first', 'second', 'plants.ndjson'].map(name => join(folder, name)) as [string, string, string]
+  const [first, second, file] = ['first', 'second', 'plants.ndjson'].map(
+    name => join(folder, name)
+  ) as [string, string, string]
   const plants = [...hardPlants, ...manyPlants(1_500, 1_000)]
   fill(first, plants)
   const migration = { DATA_DIR: first, MONGODB_URL: mongo.url, NODE_ENV: 'production' }
@@ -32,7 +36,9 @@ t.test('plants that were migrated to MongoDB, exported and imported again are th
   t.equal(migrated.stdout, `copied ${plants.length}, already there 0, in conflict 0, invalid 0\n`)
   t.match(migrated.stderr, /^migrate: 100 %, 1,512 plants$/m)
   const again = await runHere(['migrate', '--quiet'], migration)
-  t.match(again, { code: 0, stdout: `copied 0, already there ${plants.length}, in conflict 0, invalid 0\n`, stderr: /^$/ })
+  t.match(again, {
+    code: 0, stdout: `copied 0, already there ${plants.length}, in conflict 0, invalid 0\n`, stderr: /^$/
+  })
 
   const exported = await runHere(['export', file], { MONGODB_URL: mongo.url })
   t.match(exported, { code: 0, stdout: /^$/, stderr: /^export: 100 %, 1,512 plants$/m })
@@ -55,7 +61,9 @@ t.test('plants that cannot be migrated or exported are named by their ids, witho
   fill(folder, [{ id: 1n, name: 'one' }, { id: 2n, name: 'two' }, { id: 3n, name: 'three', tag: 'x' }, large])
   execute(join(folder, 'plants.db'), "INSERT INTO plants VALUES (4, CAST(x'ff' AS TEXT), NULL)")
   const client = await MongoClient.connect(mongo.url)
-  await client.db('plant_store').collection<{ _id: bigint, name: string }>('plants').insertOne({ _id: 2n, name: 'another' })
+  await client.db('plant_store').collection<{ _id: bigint, name: string }>('plants').insertOne(
+    { _id: 2n, name: 'another' }
+  )
   await client.close()
   const { code, stdout, stderr } = await runHere(['migrate'], { DATA_DIR: folder, MONGODB_URL: mongo.url })
   t.equal(code, 1)
@@ -144,11 +152,23 @@ t.test('failures are reported in one line, without credentials, and no store is 
   const away = { DATA_DIR: folder, MONGODB_URL: `mongodb://user:${token}@127.0.0.1:1/?serverSelectionTimeoutMS=300` }
   const unreachable = /^plant-store: MongoDB is not reachable: .*ECONNREFUSED.*\n$/m
   const cases = [
-    { command: ['migrate'], env: { DATA_DIR: folder }, line: /^plant-store: MONGODB_URL is not set: .*MONGODB_URL_FILE.*\n$/ },
-    { command: ['migrate'], env: { ...away, DATA_DIR: join(folder, 'nowhere') }, line: /^plant-store: there is no .*plants\.db: .*\n$/ },
+    {
+      command: ['migrate'],
+      env: { DATA_DIR: folder },
+      line: /^plant-store: MONGODB_URL is not set: .*MONGODB_URL_FILE.*\n$/
+    },
+    {
+      command: ['migrate'],
+      env: { ...away, DATA_DIR: join(folder, 'nowhere') },
+      line: /^plant-store: there is no .*plants\.db: .*\n$/
+    },
     { command: ['migrate'], env: away, line: unreachable },
     { command: ['export'], env: away, line: unreachable },
-    { command: ['import', join(folder, 'missing')], env: { DATA_DIR: join(folder, 'data') }, line: /^plant-store: ENOENT: .+missing'\n$/ }
+    {
+      command: ['import', join(folder, 'missing')],
+      env: { DATA_DIR: join(folder, 'data') },
+      line: /^plant-store: ENOENT: .+missing'\n$/
+    }
   ]
   await Promise.all(cases.map(async ({ command, env, line }) => {
     const { code, stdout, stderr } = await runHere(command, env)
@@ -171,7 +191,9 @@ t.test('without the package mongodb, a command says in one line what to install'
   const env = { PATH: process.env.PATH, MONGODB_URL: 'mongodb://127.0.0.1:1/', ACCESS_TOKENS: token }
   // The others load the driver as `serve` does.
   for (const command of ['serve', 'export']) {
-    const { status, stderr } = spawnSync(process.execPath, [join(folder, 'dist/commands/main.js'), command], { env, encoding: 'utf8', timeout: 60_000 })
+    const { status, stderr } = spawnSync(
+      process.execPath, [join(folder, 'dist/commands/main.js'), command], { env, encoding: 'utf8', timeout: 60_000 }
+    )
     t.equal(status, 1, command)
     t.match(stderr, /^plant-store: .*\bnpm install mongodb\n$/, command)
   }
@@ -222,7 +244,9 @@ function setUp (store: PlantStore) {
 }
 
 /** A store that accepts every plant except those with the given ids. */
-function storeThatFails (failing: (id: bigint) => boolean, reason: Error = new PlantNotStored('it is too large')): PlantStore {
+function storeThatFails (
+  failing: (id: bigint) => boolean, reason: Error = new PlantNotStored('it is too large')
+): PlantStore {
   return { create: async ({ id }) => failing(id) ? Promise.reject(reason) : 'stored' }
 }
 
@@ -235,7 +259,9 @@ t.test('a plant that a ready store does not accept is named by its id, and the o
 })
 
 t.test('a store that is not ready after a failure is at fault, not the plants', async t => {
-  const { copy, tally, lines } = setUp({ ...storeThatFails(id => id >= 50n), ready: async () => { throw new Error('the disk is full') } })
+  const { copy, tally, lines } = setUp({
+    ...storeThatFails(id => id >= 50n), ready: async () => { throw new Error('the disk is full') }
+  })
   await t.rejects(copy(manyPlants(2_000)), new CopyError('the disk is full'))
   t.match(tally, { copied: 50, invalid: 0 })
   t.strictSame(lines, [])
@@ -258,14 +284,16 @@ t.test('if the source fails, the plants read before are still counted', async t 
   t.equal(tally.copied, 3)
 })
 
-t.test('pending plants are bounded; after an interruption closing the store settles them, and none is invalid', async t => {
+t.test('pending plants are bounded; after an interruption closing the store settles them', async t => {
   const pending: ((outcome: CreateOutcome | PromiseLike<never>) => void)[] = []
   const { copy, tally, lines, interruption } = setUp({
     create: () => new Promise(resolve => { pending.push(resolve) }),
     async close () {
       pending[0]?.(Promise.reject(new PlantNotStored('it was closed')))
       await new Promise(resolve => setImmediate(resolve))
-      pending.forEach((resolve, i) => resolve(i <= 10 ? 'stored' : Promise.reject(new PlantOutcomeUnknown('it was closed'))))
+      pending.forEach((resolve, i) => resolve(i <= 10
+        ? 'stored'
+        : Promise.reject(new PlantOutcomeUnknown('it was closed'))))
     }
   })
   const copying = copy(manyPlants(2_000))

@@ -21,7 +21,7 @@ function textsOf (page: Page, selector: string): Promise<string[]> {
     .filter(element => element.checkVisibility()).map(element => element.innerText)`)
 }
 
-t.test('the API page names /openapi.json and the likeliest errors, and offers no choice of one', withBrowser, async t => {
+t.test('the API page names /openapi.json and the likeliest errors, without a choice of one', withBrowser, async t => {
   const { page, port } = await open(t, 1200)
   await openAll(page)
   t.strictSame(await textsOf(page, '.info a[href$=json]'), [`http://127.0.0.1:${port}/openapi.json`])
@@ -47,7 +47,7 @@ t.test('the API page sends a create request with the token that was entered', wi
   t.strictSame(page.errors, [], 'its security policy refuses nothing that it needs')
 })
 
-t.test('the API page is as dark as the system, at once when that changes, and its texts can be read', withBrowser, async t => {
+t.test('the API page is as dark as the system, at once, and its texts can be read', withBrowser, async t => {
   const { page } = await open(t, 1200, 'dark')
   await openAll(page)
   /** Of each text on the page, how much its brightness differs from that of what is behind it; from 0 to 255. */

@@ -6,7 +6,9 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { makeCertificate } from '../support/process/make-certificate.js'
 import { needsProgram } from '../support/process/needs.js'
-import { create, documented, program, projectFile, startService, testFolder, token } from '../support/process/program.js'
+import {
+  create, documented, program, projectFile, startService, testFolder, token
+} from '../support/process/program.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
@@ -58,7 +60,8 @@ t.test('a backup of the running service is restored, and plants created after it
   await shell(folder, documented('main.js backup'))
   const [name = ''] = readdirSync(join(folder, 'backups'))
   await create(service.address, { id: 4 })
-  const stop = `systemctl () { [ "$1" = start ] || { kill ${service.pid}; while kill -0 ${service.pid} 2> /dev/null; do sleep 0.1; done; }; }`
+  const wait = `while kill -0 ${service.pid} 2> /dev/null; do sleep 0.1; done`
+  const stop = `systemctl () { [ "$1" = start ] || { kill ${service.pid}; ${wait}; }; }`
   await shell(folder, `${stop}\n${documented('systemctl stop')}`, { 'plants-2026-01-31.db': name })
   await startService(t, { DATA_DIR, ACCESS_TOKENS: token })
   t.strictSame(stored(), [1n, 2n, 3n])
@@ -89,7 +92,10 @@ t.test('plants are listed by Node and by sqlite3, counted and deleted while the 
   if (isBuiltin('node:sqlite')) {
     t.match(await shell(folder, documented('node:sqlite')), /│ '3' +│ 'Monstera' +│ null +│/)
   }
-  t.equal(await shell(folder, documented('sqlite3 data/plants.db', 'docs/plants-in-and-out.md')), '1|Monstera|\n2|Monstera|\n3|Monstera|\n3\n5000\n')
+  t.equal(
+    await shell(folder, documented('sqlite3 data/plants.db', 'docs/plants-in-and-out.md')),
+    '1|Monstera|\n2|Monstera|\n3|Monstera|\n3\n5000\n'
+  )
   t.strictSame(stored(), [2n, 3n])
   t.equal((await create(service.address, { id: 1 })).status, 200, 'the id is free again')
 })

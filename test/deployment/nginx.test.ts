@@ -53,7 +53,7 @@ t.test('a create that one process refuses goes to the other', withNginx, async t
   for (let i = 0; i < 4; i++) t.equal((await create(url)).status, 200)
 })
 
-t.test('the service gets the client\'s address, and the id that the response carries, from nginx alone', withNginx, async t => {
+t.test('the client\'s address, and the id that the response carries, come from nginx alone', withNginx, async t => {
   const trust = { TRUST_PROXY: '127.0.0.1', REQUEST_ID_HEADER: 'x-request-id' }
   const service = await startService(t, { ACCESS_LOG: 'true', ...trust })
   const url = await startNginx(t, [service.address, service.address])

@@ -87,7 +87,8 @@ t.test('the service, and a host, send one span for each request, and one for eac
   writeFileSync(host, `
     import { createRequire } from 'node:module'
     import { pathToFileURL } from 'node:url'
-    const find = name => pathToFileURL(createRequire(${JSON.stringify(join(compiledPackage, 'package.json'))}).resolve(name)).href
+    const { resolve } = createRequire(${JSON.stringify(join(compiledPackage, 'package.json'))})
+    const find = name => pathToFileURL(resolve(name)).href
     const { default: fastify } = await import(find('fastify'))
     const { default: plantStore, sqlitePlantStore } = await import(find('plant-store'))
     const app = fastify()

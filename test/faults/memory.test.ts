@@ -6,7 +6,8 @@ import { create, startService, token } from '../support/process/program.js'
 import { openSqlite } from '../support/stores/sqlite-file.js'
 
 const SMALL_HEAP = { preload: ['--max-old-space-size=512'] }
-const HEAD = `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nConnection: close\r\n`
+const HEAD = `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
+  'Content-Type: application/json\r\nConnection: close\r\n'
 const TEXT = Buffer.alloc(1_000_000, 'x')
 /** The parts of a plant of 1 MB; all plants share the buffer of the name. */
 const megabyte = (id: number) => [`{"id":${id},"name":"`, TEXT, '"}'] as const

@@ -18,7 +18,7 @@ export interface Stage {
   url: string
   plants: Plants
   /** Makes a command fail: `data` on a real replica set, `cue` on a scripted one. */
-  fail: (command: 'insert' | 'find', data: FailCommand, cue: Cue, times: number | 'always') => Promise<void>
+  fail: (command: 'insert' | 'find', data: FailCommand, cue: Cue, times: Times) => Promise<void>
   stepDown: () => Promise<void>
   /** Adds a validator that refuses documents with this name. */
   refuse: (name: string) => Promise<void>
@@ -47,39 +47,66 @@ export interface Scenario<S> {
 
 const NO_WRITES = ['RetryableWriteError', 'NoWritesPerformed']
 
-const insertFails = (code: number, times: number | 'always', errorLabels?: string[]) => async ({ fail }: Stage) => {
-  await fail('insert', { errorCode: code, ...(errorLabels && { errorLabels }) }, answer({ code, ...(errorLabels && { labels: errorLabels }) }), times)
+type Times = number | 'always'
+
+const insertFails = (code: number, times: Times, labels?: string[]) => async ({ fail }: Stage) => {
+  const data = labels === undefined ? { errorCode: code } : { errorCode: code, errorLabels: labels }
+  await fail('insert', data, answer(labels === undefined ? { code } : { code, labels }), times)
 }
-const readFails = (code: number, times: number | 'always') => async ({ fail }: Stage) => {
+const readFails = (code: number, times: Times) => async ({ fail }: Stage) => {
   await fail('find', { errorCode: code }, answer({ code }), times)
 }
-const writeConcernFails = (code: number, times: number | 'always') => async ({ fail }: Stage) => {
-  await fail('insert', { writeConcernError: { code, errmsg: 'scripted' } }, writeConcernError({ code, majority: true }), times)
+const writeConcernFails = (code: number, times: Times) => async ({ fail }: Stage) => {
+  const data = { writeConcernError: { code, errmsg: 'scripted' } }
+  await fail('insert', data, writeConcernError({ code, majority: true }), times)
 }
-const connectionCloses = (times: number | 'always') => async ({ fail }: Stage) => { await fail('insert', { closeConnection: true }, closeBeforeStoring(), times) }
-const insertIsDelayed = (ms: number, times: number | 'always') => async ({ fail }: Stage) => {
+const connectionCloses = (times: Times) => async ({ fail }: Stage) => {
+  await fail('insert', { closeConnection: true }, closeBeforeStoring(), times)
+}
+const insertIsDelayed = (ms: number, times: Times) => async ({ fail }: Stage) => {
   await fail('insert', { blockConnection: true, blockTimeMS: ms }, delay(ms), times)
 }
 
+const none = async () => {}
+/** The plant that the first create request creates, too. */
+const same = [{ id: 1, name: 'plant 1' }]
+/** Another plant with the id of the second. */
+const other = [{ id: 2, name: 'other' }]
+const MINUTE = 60_000
+
 /** Of a scripted and of a real replica set. */
 export const scenarios: Scenario<Stage>[] = [
-  { name: 'no fault', fault: async () => {}, statuses: [200, 200, 200] },
-  { name: 'the same plant exists already', existing: [{ id: 1, name: 'plant 1' }], fault: async () => {}, statuses: [200, 200] },
-  { name: 'another plant has the id', existing: [{ id: 2, name: 'other' }], fault: async () => {}, statuses: [200, 400, 200], again: [200, 400, 200] },
+  { name: 'no fault', fault: none, statuses: [200, 200, 200] },
+  { name: 'the same plant exists already', existing: same, fault: none, statuses: [200, 200] },
+  {
+    name: 'another plant has the id',
+    existing: other,
+    fault: none,
+    statuses: [200, 400, 200],
+    again: [200, 400, 200]
+  },
   { name: 'the connection closes once', fault: connectionCloses(1), statuses: [200, 200] },
   { name: 'every connection closes', fault: connectionCloses('always'), statuses: [504, 504] },
-  ...[91, 189, 10107, 11600, 11602, 13435].map(code => ({ name: `error ${code} once`, fault: insertFails(code, 1), statuses: [200, 200] })),
-  { name: 'error 11600 each time, without a label that says what was written', fault: insertFails(11600, 'always'), statuses: [504] },
-  { name: 'error 112 each time, with NoWritesPerformed', fault: insertFails(112, 'always', NO_WRITES), statuses: [503, 503] },
-  { name: 'no permission to write', fault: insertFails(13, 'always'), statuses: [503, 503], storeTimeout: 60_000 },
-  { name: 'a validator refuses one plant', fault: async ({ refuse }) => await refuse('plant 2'), statuses: [200, 503, 200], again: [200, 503, 200], storeTimeout: 60_000 },
+  ...[91, 189, 10107, 11600, 11602, 13435].map(code => (
+    { name: `error ${code} once`, fault: insertFails(code, 1), statuses: [200, 200] }
+  )),
+  { name: 'error 11600 each time, without a label', fault: insertFails(11600, 'always'), statuses: [504] },
+  { name: 'error 112 each time, without writes', fault: insertFails(112, 'always', NO_WRITES), statuses: [503, 503] },
+  { name: 'no permission to write', fault: insertFails(13, 'always'), statuses: [503, 503], storeTimeout: MINUTE },
+  {
+    name: 'a validator refuses one plant',
+    fault: async ({ refuse }) => await refuse('plant 2'),
+    statuses: [200, 503, 200],
+    again: [200, 503, 200],
+    storeTimeout: MINUTE
+  },
   { name: 'write concern error 64 once', fault: writeConcernFails(64, 1), statuses: [200, 200] },
   { name: 'write concern error 91 three times', fault: writeConcernFails(91, 3), statuses: [200, 200] },
   { name: 'the insert is delayed by half a second', fault: insertIsDelayed(500, 1), statuses: [200, 200] },
-  { name: 'every insert is delayed beyond STORE_TIMEOUT', fault: insertIsDelayed(2_500, 'always'), statuses: [504, 504] },
-  { name: 'the read-back fails once', existing: [{ id: 1, name: 'plant 1' }], fault: readFails(11600, 1), statuses: [200, 200] },
-  { name: 'the read-back fails each time', existing: [{ id: 1, name: 'plant 1' }], fault: readFails(134, 'always'), statuses: [504, 200] },
-  { name: 'the primary steps down', fault: async ({ stepDown }) => await stepDown(), statuses: [200, 200], storeTimeout: 60_000 }
+  { name: 'every insert takes too long', fault: insertIsDelayed(2_500, 'always'), statuses: [504, 504] },
+  { name: 'the read-back fails once', existing: same, fault: readFails(11600, 1), statuses: [200, 200] },
+  { name: 'the read-back fails each time', existing: same, fault: readFails(134, 'always'), statuses: [504, 200] },
+  { name: 'the primary steps down', fault: ({ stepDown }) => stepDown(), statuses: [200, 200], storeTimeout: MINUTE }
 ]
 
 export const realScenarios: Scenario<RealStage>[] = [
@@ -90,11 +117,12 @@ export const realScenarios: Scenario<RealStage>[] = [
     during: async ({ set }) => { await sleep(500); await set.stopReplication(false) },
     statuses: [200, 200]
   },
-  { name: 'the primary is killed', fault: async ({ set }) => set.killPrimary(), statuses: [200, 200], storeTimeout: 60_000 },
-  { name: 'a secondary is killed', fault: async ({ set }) => set.killSecondary(), statuses: [200, 200], storeTimeout: 60_000 }
+  { name: 'the primary is killed', fault: ({ set }) => set.killPrimary(), statuses: [200, 200], storeTimeout: MINUTE },
+  { name: 'a secondary dies', fault: ({ set }) => set.killSecondary(), statuses: [200, 200], storeTimeout: MINUTE }
 ]
 
-const meets = (command: 'insert' | 'find', cue: Cue, times = 1) => async ({ mongo }: ScriptedStage) => mongo.on(command, cue, { times })
+const meets = (command: 'insert' | 'find', cue: Cue, times = 1) => async ({ mongo }: ScriptedStage) =>
+  mongo.on(command, cue, { times })
 const hangs = async ({ mongo }: ScriptedStage) => mongo.hang()
 const stops = async ({ mongo }: ScriptedStage) => mongo.stop()
 const ALWAYS = 1_000_000
@@ -104,8 +132,8 @@ export const scriptedScenarios: Scenario<ScriptedStage>[] = [
   { name: 'the reply is lost', fault: meets('insert', loseReply()), statuses: [200, 200] },
   { name: 'every reply is lost', fault: meets('insert', loseReply(), ALWAYS), statuses: [504, 504] },
   { name: 'the connection closes after storing', fault: meets('insert', closeAfterStoring()), statuses: [200, 200] },
-  { name: 'every connection closes after storing', fault: meets('insert', closeAfterStoring(), ALWAYS), statuses: [504, 504] },
-  { name: 'the replies to many batches are lost', fault: meets('insert', closeAfterStoring(), 6), statuses: new Array(300).fill(200) },
+  { name: 'every one closes after storing', fault: meets('insert', closeAfterStoring(), ALWAYS), statuses: [504, 504] },
+  { name: 'many replies are lost', fault: meets('insert', closeAfterStoring(), 6), statuses: new Array(300).fill(200) },
   {
     name: 'every connection closes while the reply is delayed',
     fault: meets('insert', delayReply(400)),
@@ -114,7 +142,7 @@ export const scriptedScenarios: Scenario<ScriptedStage>[] = [
   },
   {
     name: 'another plant has the id, and connections close after storing',
-    existing: [{ id: 2, name: 'other' }],
+    existing: other,
     fault: meets('insert', closeAfterStoring(), 3),
     statuses: [200, 400, 200],
     again: [200, 400, 200]
@@ -126,14 +154,18 @@ export const scriptedScenarios: Scenario<ScriptedStage>[] = [
     statuses: [400, 200],
     again: [400, 200]
   },
-  { name: 'the read-back hangs each time', existing: [{ id: 1, name: 'plant 1' }], fault: meets('find', hang(), ALWAYS), statuses: [504] },
+  { name: 'the read-back hangs each time', existing: same, fault: meets('find', hang(), ALWAYS), statuses: [504] },
   {
     name: 'the primary steps down during the read-back',
-    existing: [{ id: 1, name: 'plant 1' }],
+    existing: same,
     fault: meets('find', stepDown({ electAfter: 300 })),
     statuses: [200, 200]
   },
-  { name: 'the primary steps down and closes its connections', fault: meets('insert', stepDown({ electAfter: 300, closeConnections: true })), statuses: [200, 200] },
+  {
+    name: 'the primary steps down and closes its connections',
+    fault: meets('insert', stepDown({ electAfter: 300, closeConnections: true })),
+    statuses: [200, 200]
+  },
   {
     name: 'there is no primary: nothing is sent',
     fault: async ({ mongo }) => { await sleep(700); mongo.stepDown({ electAfter: 4_000 }); await sleep(500) },
@@ -176,10 +208,14 @@ export async function play<S extends Stage> (
     STORE_TIMEOUT: timeout
   })
   if (!cold) await service.health.fault()
-  if (existing.length > 0) await stage.plants.insertMany(existing.map(({ id, name }) => ({ _id: BigInt(id), name })), { writeConcern: { w: 'majority' } })
+  const documents = existing.map(({ id, name }) => ({ _id: BigInt(id), name }))
+  if (existing.length > 0) await stage.plants.insertMany(documents, { writeConcern: { w: 'majority' } })
   await fault(stage)
   const began = performance.now()
-  const create = async () => Promise.all(statuses.map(async (_, i) => (await service.create({ id: i + 1, name: `plant ${i + 1}` })).statusCode))
+  const create = async () => Promise.all(statuses.map(async (_, i) => {
+    const { statusCode } = await service.create({ id: i + 1, name: `plant ${i + 1}` })
+    return statusCode
+  }))
   const [answers] = await Promise.all([create(), during?.(stage)])
   t.strictSame(answers, statuses, 'the responses')
   t.ok(performance.now() - began < Math.min(timeout, 20_000) + 3_000, 'in time')
@@ -188,7 +224,8 @@ export async function play<S extends Stage> (
   while (await service.health.fault() !== undefined) await sleep(50)
   // Longer than an insert is delayed.
   await sleep(Math.min(timeout, 2_500))
-  const stored = new Set((await stage.plants.find({}, { readConcern: 'majority', promoteLongs: true }).toArray()).map(({ _id, name }) => `${_id} ${name}`))
+  const found = await stage.plants.find({}, { readConcern: 'majority', promoteLongs: true }).toArray()
+  const stored = new Set(found.map(({ _id, name }) => `${_id} ${name}`))
   answers.forEach((status, i) => {
     const isStored = stored.has(`${i + 1} plant ${i + 1}`)
     if (status === 200) t.ok(isStored, `plant ${i + 1} was acknowledged, and is stored`)
@@ -209,7 +246,7 @@ export async function scriptedStage (t: Test): Promise<ScriptedStage> {
       return writeErrors({ at, code: 121 })(scene, perform)
     }, times('always'))
   }
-  const times = (count: number | 'always') => ({ times: count === 'always' ? 1_000_000 : count })
+  const times = (count: Times) => ({ times: count === 'always' ? 1_000_000 : count })
   return {
     mongo,
     url: mongo.url,

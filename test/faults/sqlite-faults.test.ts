@@ -54,7 +54,9 @@ async function recovers (t: Test, { address, path, clients, program }: Running):
   const others = Object.keys(clients.counts).filter(status => !['200', '503', '504'].includes(status))
   t.strictSame(others, [], JSON.stringify(clients.counts))
   for (const { id, name, status } of clients.sent.filter(({ status }) => status !== 200).slice(0, 50)) {
-    t.equal((await clients.create(id, name)).status, 200, `plant ${id}, which got ${status}, is stored when it is retried`)
+    t.equal(
+      (await clients.create(id, name)).status, 200, `plant ${id}, which got ${status}, is stored when it is retried`
+    )
   }
 }
 
@@ -89,7 +91,9 @@ t.test('with a disk that is full at startup, the service is not ready until ther
   await recovers(t, service)
 })
 
-t.test('while files may not grow (EFBIG), it is not ready, and recovers', needsProgram('prlimit', 'util-linux'), async t => {
+const withLimits = needsProgram('prlimit', 'util-linux')
+
+t.test('while files may not grow (EFBIG), the service is not ready, and it recovers', withLimits, async t => {
   const service = await start(t, testFolder(t))
   const { address, clients, program } = service
   const limit = (bytes: string) => {
@@ -155,7 +159,11 @@ t.test('the plants of a damaged page are refused, all others are stored, and the
   const stop = others.start(8)
   for (let retry = 0; retry < 5; retry++) t.equal((await clients.create(bad, 'from another program')).status, 503)
   await stop()
-  t.strictSame(Object.keys(others.counts), ['200'], `while a plant on the damaged page is retried, ${others.sent.length} others are stored`)
+  t.strictSame(
+    Object.keys(others.counts),
+    ['200'],
+    `while a plant on the damaged page is retried, ${others.sent.length} others are stored`
+  )
   t.equal((await ready(address)).status, 200)
   t.match(await program.end('SIGTERM'), { code: 0 })
   t.ok(readFileSync(path).subarray(from, from + PAGE).equals(damaged), 'the damaged page is unchanged')

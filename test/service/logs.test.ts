@@ -18,7 +18,11 @@ import { VirtualClock } from '../support/virtual-clock.js'
 t.test('ACCESS_LOG writes one line for each request, without secrets, and loses none at shutdown', async t => {
   const service = await startService(t, { ACCESS_LOG: 'true', STORE_TIMEOUT: '1000' })
   await fetch(`${service.address}/plants?access_token=${token}`, {
-    method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: '{"id":1,"name":"a name nobody may read"}'
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`, 'content-type': 'application/json'
+    },
+    body: '{"id":1,"name":"a name nobody may read"}'
   })
   await create(service.address, { bearer: 'another-access-token' })
   const lock = lockSqlite(join(service.folder, 'plants.db'))
@@ -31,7 +35,9 @@ t.test('ACCESS_LOG writes one line for each request, without secrets, and loses 
   const fault = service.log.find(({ reqId, level }) => reqId === refused.headers.get('x-request-id') && level === 40)
   t.match(fault, { statusCode: 503, reason: 'SQLite: database is locked', err: undefined })
   const first = lines.find(({ statusCode }) => statusCode === 200)
-  t.match(first, { level: 30, method: 'POST', url: '/plants', statusCode: 200, reqId: /^[\w-]{12}-\w+$/, remoteAddress: '127.0.0.1' })
+  t.match(first, {
+    level: 30, method: 'POST', url: '/plants', statusCode: 200, reqId: /^[\w-]{12}-\w+$/, remoteAddress: '127.0.0.1'
+  })
   t.ok(Number(first?.responseTime) > 0)
   t.match(lines.find(({ statusCode }) => statusCode === 401), { level: 30 }, 'a refusal is not an error')
   t.notMatch(service.stdout, token)
@@ -51,7 +57,9 @@ t.test('a request whose client disconnects before the response has one line, wit
   await until(() => log.length > 0)
   settle()
   await app.close()
-  const line = { method: 'POST', url: '/plants', statusCode: undefined, responseTime: Number, remoteAddress: '127.0.0.1' }
+  const line = {
+    method: 'POST', url: '/plants', statusCode: undefined, responseTime: Number, remoteAddress: '127.0.0.1'
+  }
   t.match(log.map(line => JSON.parse(line)), [line])
   t.equal(log.length, 1)
 })
@@ -59,7 +67,14 @@ t.test('a request whose client disconnects before the response has one line, wit
 /** @param log where the service writes its log: a file, or a pipe without a reader at first */
 async function startWithLog (t: Test, log: string | 'pipe', env: Record<string, string>) {
   const address = `http://127.0.0.1:${await closedPort()}`
-  const variables = { PATH: process.env.PATH, PORT: new URL(address).port, ACCESS_TOKENS: token, DATA_DIR: testFolder(t), NODE_ENV: 'production', ...env }
+  const variables = {
+    PATH: process.env.PATH,
+    PORT: new URL(address).port,
+    ACCESS_TOKENS: token,
+    DATA_DIR: testFolder(t),
+    NODE_ENV: 'production',
+    ...env
+  }
   const child = spawn('env', bare(variables, [process.execPath, program]), {
     stdio: ['ignore', log === 'pipe' ? 'pipe' : openSync(log, 'a'), 'pipe']
   })
@@ -84,7 +99,9 @@ t.test('a log on a full disk stops neither the service nor its shutdown', async 
   const { address, end } = await startWithLog(t, '/dev/full', { ACCESS_LOG: 'true' })
   for (let turn = 0; turn < 3; turn++) t.equal((await create(address)).status, 200)
   const fault = 'ENOSPC: no space left on device, write'
-  t.strictSame(await end(), { code: 0, stderr: `plant-store: the log cannot be written (${fault}), continuing without logs\n` })
+  t.strictSame(await end(), {
+    code: 0, stderr: `plant-store: the log cannot be written (${fault}), continuing without logs\n`
+  })
 })
 
 t.test('a log without a reader does not block the service', async t => {
@@ -97,7 +114,10 @@ t.test('a log without a reader does not block the service', async t => {
 
   let log = ''
   stdout?.setEncoding('utf8').on('data', text => { log += text })
-  for (let turn = 0; turn < 400 && !log.includes('/drained'); turn++) await fetch(`${address}/drained`).then(() => sleep(50))
+  for (let turn = 0; turn < 400 && !log.includes('/drained'); turn++) {
+    await fetch(`${address}/drained`)
+    await sleep(50)
+  }
   t.equal((await end()).code, 0)
   const lines = log.trim().split('\n').map(line => JSON.parse(line))
   t.match(lines.at(-1), { msg: 'stopped' })
@@ -122,7 +142,9 @@ t.test('of responses of 500 or more, at most 100 lines a second are written, the
   t.match(lines.splice(0), [{ msg: /^5 more responses/, count: 5 }])
   fail(1)
   await clock.pass(1_000)
-  t.match(lines.splice(0), [{ msg: 'not stored', reqId: 'id' }], 'nothing is said about a second in which all were written')
+  t.match(
+    lines.splice(0), [{ msg: 'not stored', reqId: 'id' }], 'nothing is said about a second in which all were written'
+  )
   t.equal(clock.timers, 0, 'the process is not kept alive')
   fail(102)
   report()

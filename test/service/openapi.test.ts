@@ -16,7 +16,11 @@ t.test('/openapi.json describes everything a client needs, and is served without
   t.notMatch(response.body, TOKEN)
   const document = response.json()
   t.match(document, {
-    openapi: /^3\.1\./, info: { title: String, version: /^\d+\.\d+\.\d+/, license: { name: 'MIT', identifier: 'MIT' } }, servers: [{ url: '.' }]
+    openapi: /^3\.1\./,
+    info: {
+      title: String, version: /^\d+\.\d+\.\d+/, license: { name: 'MIT', identifier: 'MIT' }
+    },
+    servers: [{ url: '.' }]
   })
   t.match(document.components.securitySchemes, { bearer: { type: 'http', scheme: 'bearer' } })
   t.strictSame(Object.keys(document.paths).sort(), ['/health/live', '/health/ready', '/plants'])
@@ -30,11 +34,15 @@ t.test('/openapi.json describes everything a client needs, and is served without
   t.strictSame(post.responses[200].content['application/json'].schema, { $ref: '#/components/schemas/Plant' })
   const { NewPlant, Plant, Error } = document.components.schemas
   const fields = { name: { type: 'string' }, tag: { type: 'string' } }
-  t.match(NewPlant, { type: 'object', properties: { id: { type: 'integer', format: 'int64', examples: [Number] }, ...fields } })
+  t.match(NewPlant, {
+    type: 'object', properties: { id: { type: 'integer', format: 'int64', examples: [Number] }, ...fields }
+  })
   t.match(Plant, { type: 'object', properties: fields })
   t.match(Error, { properties: { error: { type: 'integer', format: 'int32' }, message: { type: 'string' } } })
   t.strictSame([NewPlant.required, Plant.required, Error.required], [['id', 'name'], ['name'], ['error', 'message']])
-  t.strictSame([Object.keys(NewPlant.properties), Object.keys(Plant.properties)], [['id', 'name', 'tag'], ['name', 'tag']])
+  t.strictSame(
+    [Object.keys(NewPlant.properties), Object.keys(Plant.properties)], [['id', 'name', 'tag'], ['name', 'tag']]
+  )
 
   const statuses = new Set(Object.values(errorCodes).map(([status]) => String(status)))
   t.strictSame([...statuses].sort(), ['400', '401', '404', '405', '408', '413', '415', '431', '500', '503', '504'])
@@ -55,7 +63,9 @@ t.test('/openapi.json describes everything a client needs, and is served without
   for (const path of ['/health/live', '/health/ready']) {
     const { security, responses } = document.paths[path].get
     t.strictSame(security, [], `${path} takes no token`)
-    t.strictSame(Object.keys(responses[400].content['application/json'].examples), ['requestMalformed'], `${path} reads no body`)
+    t.strictSame(
+      Object.keys(responses[400].content['application/json'].examples), ['requestMalformed'], `${path} reads no body`
+    )
   }
   t.match(document.components.schemas.Health, { required: ['status'], properties: { status: { enum: ['ok'] } } })
   t.match(document.paths['/plants'].post.responses[503].headers['Retry-After'].schema, { type: 'integer' })
@@ -69,7 +79,10 @@ t.test('/openapi.json describes everything a client needs, and is served without
 
 t.test('the API page, to which GET / leads, is off in production by default, and with DOCS=false', async t => {
   const production = { NODE_ENV: 'production', ACCESS_TOKENS: TOKEN }
-  t.strictSame([{}, { ...production, DOCS: 'true' }, production, { DOCS: 'false' }].map(env => readConfiguration(env).DOCS), [true, true, false, false])
+  t.strictSame(
+    [{}, { ...production, DOCS: 'true' }, production, { DOCS: 'false' }].map(env => readConfiguration(env).DOCS),
+    [true, true, false, false]
+  )
   t.equal((await app.inject('/docs')).statusCode, 200)
   t.match(await app.inject('/'), { statusCode: 302, headers: { location: './docs' } })
   const without = await buildService(t, forgetfulStore())
@@ -111,13 +124,17 @@ t.test('the API page loads nothing from another origin, and its files over plain
 })
 
 t.test('below /docs, an unknown path, a range without bytes and a false precondition are 404, 40401', async t => {
-  for (const path of ['/nothing', '/static/nothing', '/static/%00', '/static/..%2fx', '/static//x', '/static/.x', '/static/%5cx']) {
+  for (const path of [
+    '/nothing', '/static/nothing', '/static/%00', '/static/..%2fx', '/static//x', '/static/.x', '/static/%5cx'
+  ]) {
     const response = await app.inject(`/docs${path}`)
     answersError(t, response, 40401, notFound, path)
     t.match(response.headers['x-request-id'], /^[\w-]{12}-\w+$/, path)
   }
   const url = '/docs/static/index.css'
-  for (const headers of [{ range: 'bytes=99999999-' }, { 'if-match': '"x"' }, { 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' }]) {
+  for (const headers of [
+    { range: 'bytes=99999999-' }, { 'if-match': '"x"' }, { 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' }
+  ]) {
     answersError(t, await app.inject({ url, headers }), 40401, notFound, Object.keys(headers).join())
   }
   const { statusCode, headers: { etag } } = await app.inject(url)

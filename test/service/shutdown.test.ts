@@ -39,7 +39,7 @@ async function serveHolding (t: Test, configuration: Partial<Configuration> = {}
   return { port, ids, release, close, executed: async (count: number) => until(() => ids.length >= count) }
 }
 
-t.test('during a shutdown, established connections are answered with Connection: close, new ones are refused', async t => {
+t.test('during a shutdown, established connections get Connection: close, new ones are refused', async t => {
   const { port, release, close, executed } = await serveHolding(t)
   const [pending, idle] = [await RawConnection.open(t, port), await RawConnection.open(t, port)]
   pending.write(create(1))
@@ -49,7 +49,11 @@ t.test('during a shutdown, established connections are answered with Connection:
   const closed = close()
   await sleep(100)
   idle.write('GET /health/ready HTTP/1.1', 'Host: a', '', '')
-  t.match(await idle.answer(), { status: 503, headers: { connection: 'close' }, body: '{"error":50301,"message":"Not ready: the service is shutting down"}' })
+  t.match(await idle.answer(), {
+    status: 503,
+    headers: { connection: 'close' },
+    body: '{"error":50301,"message":"Not ready: the service is shutting down"}'
+  })
   await t.rejects(RawConnection.open(t, port), { code: 'ECONNREFUSED' })
   release()
   t.match(await pending.answer(), { status: 200, headers: { connection: 'close' } })
@@ -59,7 +63,9 @@ t.test('during a shutdown, established connections are answered with Connection:
 for (const scheme of ['http', 'https']) {
   t.test(`over ${scheme}, a shutdown waits for a slow store, and not for connections without a request`, async t => {
     const { cert, key, pem } = makeCertificate(testFolder(t), 'a')
-    const { port, release, close, executed } = await serveHolding(t, scheme === 'https' ? { tls: readTlsPair(cert, key) } : {})
+    const { port, release, close, executed } = await serveHolding(
+      t, scheme === 'https' ? { tls: readTlsPair(cert, key) } : {}
+    )
     const connect = async () => {
       const client = scheme === 'https' ? tls.connect({ port, ca: pem }) : net.connect({ port })
       t.teardown(() => { client.destroy() })
@@ -83,7 +89,16 @@ t.test('a second signal exits immediately', async t => {
   const service = await startService(t)
   // The shutdown would wait for a request that never completes.
   const connection = await RawConnection.open(t, Number(new URL(service.address).port))
-  connection.write('POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${token}`, 'Content-Type: application/json', 'Content-Length: 10', 'Expect: 100-continue', '', '')
+  connection.write(
+    'POST /plants HTTP/1.1',
+    'Host: h',
+    `Authorization: Bearer ${token}`,
+    'Content-Type: application/json',
+    'Content-Length: 10',
+    'Expect: 100-continue',
+    '',
+    ''
+  )
   t.equal((await connection.answer()).status, 100, 'the service has received the request')
   service.child.kill('SIGTERM')
   await service.logged('SIGTERM: finishing pending requests')

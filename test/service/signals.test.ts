@@ -56,7 +56,9 @@ t.test('SIGHUP under load: new tokens are accepted, removed ones refused, and a 
     await once(node.stdout, 'data')
     const ofNode = caught(node.pid as number)
     const handled = caught(service.pid).filter(signal => !ofNode.includes(signal))
-    t.strictSame(handled, [constants.signals.SIGHUP], 'of the signals that end a process; Node handles SIGTERM and SIGINT, too')
+    t.strictSame(
+      handled, [constants.signals.SIGHUP], 'of the signals that end a process; Node handles SIGTERM and SIGINT, too'
+    )
   }
   t.match(await service.end('SIGSEGV'), { code: null, signal: 'SIGSEGV' }, 'a crash is one')
 })
@@ -101,7 +103,9 @@ async function nameOf (address: string, ca: string): Promise<string> {
     request(`${address}/health/live`, { ca, agent: false }, response => {
       const socket = response.socket as TLSSocket
       const { CN } = socket.getPeerCertificate().subject
-      if (response.statusCode !== 200 || !['TLSv1.2', 'TLSv1.3'].includes(String(socket.getProtocol()))) reject(new Error(`${response.statusCode}`))
+      if (response.statusCode !== 200 || !['TLSv1.2', 'TLSv1.3'].includes(
+        String(socket.getProtocol())
+      )) reject(new Error(`${response.statusCode}`))
       response.resume().on('end', () => resolve(String(CN)))
     }).on('error', reject).end()
   })

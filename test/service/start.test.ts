@@ -65,7 +65,9 @@ t.test('the first screen\'s curl works; a lagging event loop refuses; an uncaugh
   t.match(await service.end('SIGUSR2'), { code: 1, signal: null, stderr: '' })
   await stop()
   t.strictSame(clients.unanswered, ['refused'])
-  t.match(await service.logged('shutting down after an uncaught error'), { level: 60, err: { message: 'thrown by the test' } })
+  t.match(await service.logged('shutting down after an uncaught error'), {
+    level: 60, err: { message: 'thrown by the test' }
+  })
 })
 
 t.test('a port in use is reported in one line', async t => {
@@ -79,12 +81,16 @@ t.test('a port in use is reported in one line', async t => {
 })
 
 t.test('SIGTERM is handled even while the program is loading: a process with PID 1 would ignore it', async t => {
-  const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload: signalWhileLoading('/command-line.js', 'SIGTERM') })
+  const service = launch(t, {
+    DATA_DIR: t.testdir(), ACCESS_TOKENS: token
+  }, { preload: signalWhileLoading('/command-line.js', 'SIGTERM') })
   t.match(await service.ended, { code: 143, signal: null, stdout: '', stderr: '' })
 })
 
 t.test('SIGTERM during startup is a clean stop', async t => {
-  const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload: signalWhileLoading('/service/app.js', 'SIGTERM') })
+  const service = launch(t, {
+    DATA_DIR: t.testdir(), ACCESS_TOKENS: token
+  }, { preload: signalWhileLoading('/service/app.js', 'SIGTERM') })
   t.match(await service.ended, { code: 0, signal: null, stderr: '' })
   t.strictSame(service.log.map(({ msg }) => msg), ['SIGTERM: finishing pending requests, then exiting', 'stopped'])
 })

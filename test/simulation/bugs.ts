@@ -9,7 +9,7 @@ export interface Bug {
 
 const changes: Record<string, [name: string, find: string, replace: string][]> = {
   'stores/mongo/mongo-writer.js': [
-    ['an early 200: an existing plant is read before it reaches the majority', "readConcern: 'majority'", "readConcern: 'local'"],
+    ['an early 200: an existing plant that the majority lacks', "readConcern: 'majority'", "readConcern: 'local'"],
     ['an ordered insert: documents after a failure are not stored', 'ordered: false', 'ordered: true'],
     ['a plant that is too large is sent', 'refusalOfSize(first)', 'undefined']
   ],
@@ -30,21 +30,41 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
       "error.errorLabels?.includes('NoWritesPerformed')",
       'true'
     ],
-    ['an unknown outcome reported as not stored: a command that was sent counts as not sent', 'const isUnsent = !wasSent', 'const isUnsent = true']
+    ['an unknown outcome reported as not stored: nothing is sent', 'isUnsent = !wasSent', 'isUnsent = true']
   ],
   'stores/batching/batch-queue.js': [
-    ['an uncertain outcome reported as not stored after a later attempt', 'earlierError instanceof PlantOutcomeUnknown ? earlierError : error', 'error'],
-    ['a write that rejects reported as not stored', "new PlantOutcomeUnknown('the write failed", "new PlantNotStored('the write failed"],
-    ['a write that rejects and keeps its place in flight', "results = new PlantOutcomeUnknown('the write failed in an unexpected way', { cause })", 'return'],
-    ['a close that does not wait for writes in flight', '(this.#inFlight.length > 0 || !this.#pending.isEmpty())', '!this.#pending.isEmpty()'],
+    [
+      'an uncertain outcome reported as not stored after a later attempt',
+      'earlierError instanceof PlantOutcomeUnknown ? earlierError : error',
+      'error'
+    ],
+    [
+      'a write that rejects reported as not stored',
+      "new PlantOutcomeUnknown('the write failed",
+      "new PlantNotStored('the write failed"
+    ],
+    [
+      'a write that rejects and keeps its place in flight',
+      "results = new PlantOutcomeUnknown('the write failed in an unexpected way', { cause })",
+      'return'
+    ],
+    [
+      'a close that does not wait for writes in flight',
+      '(this.#inFlight.length > 0 || !this.#pending.isEmpty())',
+      '!this.#pending.isEmpty()'
+    ],
     ['a close that gives up pending plants without sending them', 'this.#outage === undefined ?', 'false ?'],
-    ['more than one transaction at a time', 'this.#inFlight.length >= this.writer.maxInFlight', 'this.#inFlight.length > this.writer.maxInFlight'],
+    ['more than one transaction at a time', 'length >= this.writer.maxInFlight', 'length > this.writer.maxInFlight'],
     ['a missing retry', 'isPermanent(error) || this.isClosed || !hasTime', 'true'],
-    ['a lost part of a batch that is sent again', 'this.#pending.add(create)', 'if (index > 0) this.#pending.add(create)'],
-    ['a probe that is the last one', 'now + this.#pause(failures), probe: undefined', 'now + this.#pause(failures), probe: batch'],
+    ['a lost part of a batch', 'this.#pending.add(create)', 'if (index > 0) this.#pending.add(create)'],
+    ['a probe that is the last one', '#pause(failures), probe: undefined', '#pause(failures), probe: batch'],
     ['an outage without an end', 'this.#outage = undefined;', ';'],
     ['a timer that is not started again', 'this.#timer = undefined', 'undefined'],
-    ['a deadline that is not watched', 'this.#pending.takeUntil(this.clock.now() + MINIMUM_ATTEMPT_MS).forEach(giveUp)', 'undefined'],
+    [
+      'a deadline that is not watched',
+      'this.#pending.takeUntil(this.clock.now() + MINIMUM_ATTEMPT_MS).forEach(giveUp)',
+      'undefined'
+    ],
     ['no pause between attempts', 'longest * (0.5 + this.random() / 2)', '0']
   ],
   'stores/batching/pending-creates.js': [
@@ -52,7 +72,11 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['a plant that is lost before it is sent', 'this.#first.pop()', 'this.#first.splice(-2)']
   ],
   'stores/sqlite/sqlite-client.js': [
-    ['an uncertain outcome reported as not stored: the thread died', "kind: 'unknown', message: 'the database thread exited'", "kind: 'busy', message: 'the database thread exited'"],
+    [
+      'an uncertain outcome reported as not stored: the thread died',
+      "kind: 'unknown', message: 'the database thread exited'",
+      "kind: 'busy', message: 'the database thread exited'"
+    ],
     ['results of the thread assigned to the wrong plants', 'return answer.map', 'return answer.toReversed().map'],
     ['a tag that is not stored', 'tag = null }) => [id, name, tag]', 'tag = null }) => [id, name, null]']
   ],

@@ -39,7 +39,9 @@ const TIMER_MS = 2
 export async function play (story: Story, log?: (line: string) => void): Promise<string | undefined> {
   const clock = new VirtualClock()
   const random = new Random(story.seed ^ 0x5EED)
-  const simulated = story.store === 'MongoDB' ? new SimulatedMongo(clock, random, story) : new SimulatedSqlite(clock, random, story)
+  const simulated = story.store === 'MongoDB'
+    ? new SimulatedMongo(clock, random, story)
+    : new SimulatedSqlite(clock, random, story)
   const maxInFlight = story.store === 'MongoDB' ? 16 : 1
   const { storeTimeout, queueLimit } = story
   const requests: Request[] = []
@@ -51,7 +53,9 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   let unanswered = 0
   /** Plants that the store has, also after a 504: they still count as pending. */
   let unsettled = 0
-  const say = log === undefined ? undefined : (line: string) => log(`${String(clock.now() - start).padStart(6)} ms  ${line}`)
+  const say = log === undefined
+    ? undefined
+    : (line: string) => log(`${String(clock.now() - start).padStart(6)} ms  ${line}`)
   simulated.log = say
 
   const open = () => {
@@ -91,7 +95,9 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     const { id, text, at } = request
     const plant = `${id} ${text}`
     const status = payload instanceof ApiError ? payload.statusCode as Status : 200
-    say?.(`${status} for ${plant}${payload instanceof ApiError ? ` (${payload.cause instanceof Error ? payload.cause.message : payload.message})` : ''}`)
+    say?.(`${status} for ${plant}${payload instanceof ApiError
+      ? ` (${payload.cause instanceof Error ? payload.cause.message : payload.message})`
+      : ''}`)
     if (request.status !== undefined) return contradict(`two responses for ${plant}`)
     request.status = status
     unanswered--
@@ -178,10 +184,20 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   // Longer than any command is delayed.
   await pass(storeTimeout + 13_000)
   if (closingAt < Infinity && !isClosed) contradict('close never resolves')
-  if (queue.pending !== 0 || queue.bytes !== 0) contradict(`${queue.pending} requests of ${queue.bytes} bytes are still pending`)
-  if (simulated.writes > 100 * requests.length + 50) contradict(`${simulated.writes} writes for ${requests.length} requests`)
+  if (queue.pending !== 0 || queue.bytes !== 0) {
+    contradict(
+    `${queue.pending} requests of ${queue.bytes} bytes are still pending`
+    )
+  }
+  if (simulated.writes > 100 * requests.length + 50) {
+    contradict(
+    `${simulated.writes} writes for ${requests.length} requests`
+    )
+  }
   for (const { id, text, status } of requests) {
-    const isRefused = status === 503 && requests.every(other => `${other.id} ${other.text}` !== `${id} ${text}` || other.status === 503)
+    const isRefused = status === 503 && requests.every(
+      other => `${other.id} ${other.text}` !== `${id} ${text}` || other.status === 503
+    )
     if (isRefused && simulated.everStored.has(`${id} ${text}`)) contradict(`503 for ${id} ${text}, which was stored`)
   }
   if (contradiction !== undefined) return contradiction

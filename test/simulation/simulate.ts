@@ -25,7 +25,9 @@ async function tell (story: Story): Promise<void> {
   const contradiction = await play(story, line => { lines.push(line) })
   const { steps, ...rest } = story
   const told = steps.map(step => `  ${JSON.stringify(step)}`)
-  console.log([`seed ${story.seed}: ${contradiction}`, JSON.stringify(rest), ...told, 'what happened:', ...lines].join('\n'))
+  console.log([
+    `seed ${story.seed}: ${contradiction}`, JSON.stringify(rest), ...told, 'what happened:', ...lines
+  ].join('\n'))
 }
 
 async function simulate (first: number, count: number): Promise<number> {

@@ -121,7 +121,11 @@ export class SimulatedMongo extends SimulatedStore {
     const startedAt = this.clock.now()
     const connection = { address: ADDRESS, connectionId: number }
     const fault = this.takeFault('connect') ?? this.takeFault('write')
-    this.log?.(`insert ${number} of ${documents.map(document => `${document._id} ${textOf(document)}`).join(', ')}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
+    this.log?.(
+      `insert ${number} of ${documents.map(document => `${document._id} ${textOf(document)}`).join(
+        ', '
+      )}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`
+    )
     const ends = fault === undefined ? () => {} : this.faultBegins()
     return new Promise<object>((resolve, reject) => {
       signal.addEventListener('abort', () => {
@@ -177,13 +181,19 @@ export class SimulatedMongo extends SimulatedStore {
           const errors = writeErrors.length > 0 ? { writeErrors } : {}
           if (fault?.kind === 'write concern error') {
             this.isUncertain = true
-            const result = { n, ...errors, writeConcernError: { code: fault.code, errmsg: 'waiting for replication timed out' } }
+            const result = {
+              n, ...errors, writeConcernError: { code: fault.code, errmsg: 'waiting for replication timed out' }
+            }
             return reject(new DriverError('MongoWriteConcernError', 'waiting for replication timed out', { result }))
           }
           if (isDurable) return resolve({ n, ...errors, ok: 1 })
-          reject(this.random.chance(0.5) ? new DriverError('MongoNetworkError', 'connection closed') : serverError(11602, []))
+          reject(this.random.chance(0.5)
+            ? new DriverError('MongoNetworkError', 'connection closed')
+            : serverError(11602, []))
         })
-      }, fault?.kind === 'write concern error' ? { durable: false } : command.writeConcern.w === 'majority' ? undefined : { durable: true })
+      }, fault?.kind === 'write concern error'
+        ? { durable: false }
+        : command.writeConcern.w === 'majority' ? undefined : { durable: true })
     })
   }
 
@@ -274,14 +284,22 @@ export class SimulatedMongo extends SimulatedStore {
   }
 
   #failUnsent ({ error, after }: Extract<Fault, { kind: 'unsent' }>, reject: (error: Error) => void): void {
-    const server = { address: ADDRESS, type: 'Unknown', error: error === 'silent' ? null : new Error('connect ECONNREFUSED') }
+    const server = {
+      address: ADDRESS, type: 'Unknown', error: error === 'silent' ? null : new Error('connect ECONNREFUSED')
+    }
     if (error === 'silent' || error === 'checkout' || !this.story.monitors) this.isUncertain = true
     this.#after(after, () => {
       switch (error) {
-        case 'checkout': return reject(new DriverError('MongoWaitQueueTimeoutError', 'timed out while checking out a connection'))
+        case 'checkout': return reject(
+          new DriverError('MongoWaitQueueTimeoutError', 'timed out while checking out a connection')
+        )
         case 'handshake': return reject(serverError(91, []))
         case 'connection': return reject(new DriverError('MongoNetworkError', 'connection refused'))
-        default: reject(new DriverError('MongoServerSelectionError', 'selection timed out', { reason: { servers: new Map([[ADDRESS, server]]) } }))
+        default: reject(
+          new DriverError('MongoServerSelectionError', 'selection timed out', {
+            reason: { servers: new Map([[ADDRESS, server]]) }
+          })
+        )
       }
     })
   }

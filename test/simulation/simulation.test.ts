@@ -16,5 +16,9 @@ t.test('in three thousand stories of a failing store, every response is truthful
 })
 
 t.test('each bug that the simulation must find still applies to the source', async t => {
-  for (const { name, file, find } of bugs) t.ok(readFileSync(new URL(`../../src/${file}`, import.meta.url), 'utf8').includes(find), name)
+  for (const { name, file, find } of bugs) {
+    t.ok(
+      readFileSync(new URL(`../../src/${file}`, import.meta.url), 'utf8').includes(find), name
+    )
+  }
 })

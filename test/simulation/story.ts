@@ -68,7 +68,12 @@ export function storyOf (seed: number): Story {
       for (let count = random.pick(1, 1, 2, 3, 8); count > 0; count--) {
         const id = 1 + random.below(ids)
         // Mostly a new plant, sometimes one that was created before.
-        steps.push({ at, do: 'create', id, text: random.chance(0.3) ? 'fern' : random.chance(0.5) ? 'fern, tall' : `plant ${steps.length}` })
+        steps.push({
+          at,
+          do: 'create',
+          id,
+          text: random.chance(0.3) ? 'fern' : random.chance(0.5) ? 'fern, tall' : `plant ${steps.length}`
+        })
       }
     } else if (sort < 0.58) {
       const fault: Fault = { kind: 'rejects', writes: random.chance(0.5) }
@@ -102,7 +107,9 @@ function mongoFault (at: number, random: Random): Step {
   if (sort < 0.22) return { at, do: 'fault', to: 'connect', fault: unsent(random), times }
   if (sort < 0.36) {
     const fault = random.pick<Fault>(
-      { kind: 'error', code: random.pick(11600, 134, 13), labels: [], stores: false }, { kind: 'lost', late: undefined, closedAfter: random.pick(undefined, 5) },
+      {
+        kind: 'error', code: random.pick(11600, 134, 13), labels: [], stores: false
+      }, { kind: 'lost', late: undefined, closedAfter: random.pick(undefined, 5) },
       { kind: 'slow', after: random.pick(30, 400) }
     )
     return { at, do: 'fault', to: 'read', fault, times }
@@ -111,20 +118,33 @@ function mongoFault (at: number, random: Random): Step {
 }
 
 function unsent (random: Random): Fault {
-  return { kind: 'unsent', error: random.pick('selection', 'selection', 'silent', 'checkout', 'handshake', 'connection'), after: random.pick(1, 60, 700) }
+  return {
+    kind: 'unsent',
+    error: random.pick('selection', 'selection', 'silent', 'checkout', 'handshake', 'connection'),
+    after: random.pick(1, 60, 700)
+  }
 }
 
 function mongoWriteFault (random: Random): Fault {
   switch (random.below(8)) {
     case 0: return unsent(random)
     case 1: return { kind: 'slow', after: random.pick(10, 60, 1_500) }
-    case 2: return { kind: 'lost', late: random.pick(undefined, 1, 50, 3_000), closedAfter: random.pick(undefined, 2, 60) }
+    case 2: return {
+      kind: 'lost', late: random.pick(undefined, 1, 50, 3_000), closedAfter: random.pick(undefined, 2, 60)
+    }
     case 3: {
       const stores = random.chance(0.5)
-      return { kind: 'error', code: random.pick(6, 91, 189, 10107, 11600, 11602, 112, 13), labels: stores || random.chance(0.3) ? [] : [NO_WRITES], stores }
+      return {
+        kind: 'error',
+        code: random.pick(6, 91, 189, 10107, 11600, 11602, 112, 13),
+        labels: stores || random.chance(0.3) ? [] : [NO_WRITES],
+        stores
+      }
     }
     case 4:
-    case 5: return { kind: 'write errors', code: random.pick(6, 112, 91, 121), every: random.pick(1, 2, 3), stores: random.chance(0.5) }
+    case 5: return {
+      kind: 'write errors', code: random.pick(6, 112, 91, 121), every: random.pick(1, 2, 3), stores: random.chance(0.5)
+    }
     case 6: return { kind: 'not counted', every: random.pick(1, 2, 3) }
     default: return { kind: 'write concern error', code: random.pick(64, 91, 100, 189, 11602) }
   }

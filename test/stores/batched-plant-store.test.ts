@@ -84,7 +84,7 @@ t.test('create requests from one turn of the event loop share a write, and each 
   t.strictSame([...outcomes], [[1, 'stored'], [2, 'same'], [3, 'taken']])
 })
 
-t.test('a batch that hangs holds up later ones for milliseconds only, up to the number that may be in flight', async t => {
+t.test('a batch that hangs holds up later ones for milliseconds, up to the number that may be in flight', async t => {
   const { clock, writer, create } = batchedStore(4)
   for (const id of numbers(5)) {
     await create([id])
@@ -139,12 +139,15 @@ t.test('a plant that fails by itself is sent again after a pause, and delays no 
 
 t.test('a permanent failure, of a plant or of a whole batch, rejects at once, and holds up nothing', async t => {
   const { writer, outcomes, create } = batchedStore()
-  writer.respond = ids => ids.includes(2) ? ids.map(id => id === 2 ? notStored('not valid', true) : 'stored') : notStored('disk full', true)
+  writer.respond = ids => ids.includes(2)
+    ? ids.map(id => id === 2 ? notStored('not valid', true) : 'stored')
+    : notStored('disk full', true)
   await create([1, 2, 3])
   await create([4, 5])
   await create([6])
+  const full = { message: 'disk full' }
   t.match(Object.fromEntries(outcomes), {
-    1: 'stored', 2: { message: 'not valid' }, 3: 'stored', 4: { message: 'disk full' }, 5: { message: 'disk full' }, 6: { message: 'disk full' }
+    1: 'stored', 2: { message: 'not valid' }, 3: 'stored', 4: full, 5: full, 6: full
   })
   t.equal(writer.batches.length, 3)
 })
@@ -184,7 +187,10 @@ t.test('a create of no plant, or without a deadline, rejects for its caller; pla
     { plant: { ...plant, id: 2n ** 63n }, message: 'the id of a plant must be a bigint of 64 bits' },
     { plant: { ...plant, id: -(2n ** 63n) - 1n }, message: 'the id of a plant must be a bigint of 64 bits' },
     { plant: { ...plant, name: '\ud800' }, message: 'the name of a plant must be a string of well-formed Unicode' },
-    { plant: { ...plant, tag: '\udfff' }, message: 'the tag of a plant must be absent or a string of well-formed Unicode' },
+    {
+      plant: { ...plant, tag: '\udfff' },
+      message: 'the tag of a plant must be absent or a string of well-formed Unicode'
+    },
     { plant: { id: 3n, get name () { throw new TypeError('a getter') } }, message: 'a getter' }
   ]
   create([1])
@@ -230,7 +236,9 @@ t.test('while a write hangs, each pending plant is given up shortly before its o
 })
 
 /** Closes a store; gives the milliseconds until it was closed. */
-async function timeToClose ({ clock, store }: Pick<ReturnType<typeof batchedStore>, 'clock' | 'store'>): Promise<number> {
+type Batched = ReturnType<typeof batchedStore>
+
+async function timeToClose ({ clock, store }: Pick<Batched, 'clock' | 'store'>): Promise<number> {
   const start = clock.now()
   let end = NaN
   store.close().catch(() => {}).then(() => { end = clock.now() })
@@ -296,7 +304,7 @@ async function readyStore () {
 }
 
 t.test('a store is ready at first, and after a failed write, only if a thorough check passes', async t => {
-  async function needsThoroughCheck ({ store, writer }: Omit<ReturnType<typeof batchedStore>, 'create'>): Promise<void> {
+  async function needsThoroughCheck ({ store, writer }: Omit<Batched, 'create'>): Promise<void> {
     writer.fault = new Error('not authorized')
     await t.rejects(store.ready(), { message: 'not authorized' })
     writer.fault = undefined
@@ -306,7 +314,9 @@ t.test('a store is ready at first, and after a failed write, only if a thorough 
   }
 
   await needsThoroughCheck(batchedStore())
-  for (const failure of [notStored(), notStored('disk full', true), new PlantOutcomeUnknown('away'), [new PlantOutcomeUnknown('away')]]) {
+  for (const failure of [
+    notStored(), notStored('disk full', true), new PlantOutcomeUnknown('away'), [new PlantOutcomeUnknown('away')]
+  ]) {
     const ready = await readyStore()
     ready.writer.respond = () => failure
     await ready.create(1)

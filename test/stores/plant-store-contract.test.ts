@@ -74,14 +74,19 @@ t.test('parts of a setup are optional: a check reports why it was skipped', asyn
     const reason = await check(() => ({ store: { create: (plant, deadline) => store.create(plant, deadline) } }))
     if (reason !== undefined) skipped.push(reason)
   }
-  t.strictSame(skipped, ['neither another nor stored is given', 'the store has no open', 'the store has no close', 'the store has no close'])
+  t.strictSame(
+    skipped,
+    ['neither another nor stored is given', 'the store has no open', 'the store has no close', 'the store has no close']
+  )
   t.strictSame(await failedChecks(() => ({ ...completeSetup(SoundStore), stored: undefined })), [])
   t.strictSame(await failedChecks(() => ({ ...completeSetup(SoundStore), another: undefined })), [])
 })
 
 /** A sound store with another `create`, which is passed the sound one. */
 function storeWith (
-  createOf: (store: SoundStore, create: SoundStore['create'], plant: NewPlant, deadline: number) => Promise<CreateOutcome>
+  createOf: (
+    store: SoundStore, create: SoundStore['create'], plant: NewPlant, deadline: number
+  ) => Promise<CreateOutcome>
 ): typeof SoundStore {
   return class extends SoundStore {
     override create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
@@ -94,7 +99,9 @@ const storeThatChanges = (change: (plant: NewPlant) => NewPlant): typeof SoundSt
   storeWith((_store, create, plant, deadline) => create(change(plant), deadline))
 
 t.test('the suite detects a store that violates the contract', async t => {
-  const [DURABLE = '', EXACT = '', TAKEN = '', AT_ONCE = '', LATE = '', OPEN = '', CLOSE = '', TWICE = '', NO_PLANT = ''] =
+  const [
+    DURABLE = '', EXACT = '', TAKEN = '', AT_ONCE = '', LATE = '', OPEN = '', CLOSE = '', TWICE = '', NO_PLANT = ''
+  ] =
     plantStoreContract.map(({ name }) => name)
 
   async function violates (what: string, Store: typeof SoundStore, check: string): Promise<void> {
@@ -103,11 +110,17 @@ t.test('the suite detects a store that violates the contract', async t => {
 
   await violates('acknowledges plants without storing them', storeWith(async () => 'stored'), DURABLE)
   await violates('keeps ids as doubles', storeThatChanges(plant => ({ ...plant, id: BigInt(Number(plant.id)) })), EXACT)
-  await violates('truncates texts at a NUL', storeThatChanges(plant => ({ ...plant, name: plant.name.split('\0')[0] as string })), EXACT)
+  await violates('truncates texts at a NUL', storeThatChanges(plant => ({
+    ...plant, name: plant.name.split('\0')[0] as string
+  })), EXACT)
   await violates('normalises texts', storeThatChanges(plant => ({ ...plant, name: plant.name.normalize() })), EXACT)
-  await violates('treats an empty tag as none', storeThatChanges(({ tag, ...plant }) => tag ? { ...plant, tag } : plant), EXACT)
+  await violates(
+    'treats an empty tag as none', storeThatChanges(({ tag, ...plant }) => tag ? { ...plant, tag } : plant), EXACT
+  )
   await violates('stores additional fields', storeThatChanges(plant => Object.assign({ at: 0 }, plant)), DURABLE)
-  await violates('modifies the plants it is given', storeThatChanges(plant => Object.assign(plant, { tag: plant.tag ?? '' })), TAKEN)
+  await violates(
+    'modifies the plants it is given', storeThatChanges(plant => Object.assign(plant, { tag: plant.tag ?? '' })), TAKEN
+  )
   await violates('ignores case when it compares a name', storeWith((store, create, plant, deadline) => {
     const name = store.plants.get(plant.id)?.name
     return create(name?.toLowerCase() === plant.name.toLowerCase() ? { ...plant, name } : plant, deadline)
@@ -130,7 +143,11 @@ t.test('the suite detects a store that violates the contract', async t => {
     return outcome
   }), LATE)
   await violates('stores what is no plant', storeThatChanges(plant => ({ ...MONSTERA, ...plant })), NO_PLANT)
-  await violates('throws instead of rejecting', storeWith((_store, create, plant, deadline) => create(checkedPlant(plant), deadline)), NO_PLANT)
+  await violates(
+    'throws instead of rejecting',
+    storeWith((_store, create, plant, deadline) => create(checkedPlant(plant), deadline)),
+    NO_PLANT
+  )
   await violates('forgets that it was closed', class extends SoundStore {
     override async close () {}
   }, OPEN)

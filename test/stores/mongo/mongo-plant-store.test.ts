@@ -43,22 +43,38 @@ async function failure (store: Pick<PlantStore, 'create'>, ms = 1_500, plant = F
 }
 
 const { missing } = await mongodb()
-t.test('the MongoDB store fulfills the PlantStore contract on a scripted MongoDB', async t => storeContract(t, scriptedPlace))
-t.test('the MongoDB store fulfills the PlantStore contract on a real MongoDB', needs(missing), async t => storeContract(t, mongoPlace))
+t.test(
+  'the MongoDB store fulfills the PlantStore contract on a scripted MongoDB', async t => storeContract(t, scriptedPlace)
+)
+t.test(
+  'the MongoDB store fulfills the PlantStore contract on a real MongoDB',
+  needs(missing),
+  async t => storeContract(t, mongoPlace)
+)
 
 t.test('a plant is written as { _id: Long, name, tag }, with majority write concern and journaling', async t => {
   const mongo = await ScriptedMongo.start(t)
   const client = await connectClient(t, mongo, { monitorCommands: true })
   const commands: Document[] = []
-  client.on('commandStarted', ({ commandName, command }) => { if (/insert|find/.test(commandName)) commands.push(command) })
+  client.on(
+    'commandStarted', ({ commandName, command }) => { if (/insert|find/.test(commandName)) commands.push(command) }
+  )
   const store = mongoPlantStore({ client })
   await store.open?.()
   await Promise.all([store.create(FICUS, soon()), store.create({ id: 2n ** 63n - 1n, name: 'Fern' }, soon())])
-  t.match(commands, [{ insert: 'plants', ordered: false, writeConcern: { w: 'majority', j: true }, $db: 'plant_store' }])
+  t.match(commands, [{
+    insert: 'plants', ordered: false, writeConcern: { w: 'majority', j: true }, $db: 'plant_store'
+  }])
   t.equal(await store.create(FICUS, soon()), 'same')
-  t.match(commands[2], { find: 'plants', filter: { _id: { $in: [1n] } }, readConcern: { level: 'majority' } }, 'only the plants with the same ids are read')
+  t.match(commands[2], {
+    find: 'plants', filter: { _id: { $in: [1n] } }, readConcern: { level: 'majority' }
+  }, 'only the plants with the same ids are read')
 
-  const documents = await client.db('plant_store').collection<Document>('plants').find({}, { promoteLongs: false }).sort({ _id: 1 }).toArray()
+  const documents = await client.db('plant_store').collection<Document>('plants').find(
+    {}, { promoteLongs: false }
+  ).sort(
+    { _id: 1 }
+  ).toArray()
   t.strictSame(documents.map(({ _id, ...rest }) => [_id instanceof Long, String(_id), rest]), [
     [true, '1', { name: FICUS.name, tag: FICUS.tag }], [true, '9223372036854775807', { name: 'Fern' }]
   ])
@@ -76,7 +92,9 @@ t.test('plants go to the given collection, database, client or URL, and a given 
     ['url with the database test', { url: mongo.urlOf('test') }, 'test', 'plants'],
     ['url that ends with the database test', { url: mongo.urlOf('test').replace(/\?.*/, '') }, 'test', 'plants'],
     ['url without a database', { url: mongo.url }, 'plant_store', 'plants'],
-    ['url with options', { url: mongo.urlOf('steppe').replace('?', '?serverSelectionTimeoutMS=3000&'), storeTimeout: 5_000 }, 'steppe', 'plants']
+    ['url with options', {
+      url: mongo.urlOf('steppe').replace('?', '?serverSelectionTimeoutMS=3000&'), storeTimeout: 5_000
+    }, 'steppe', 'plants']
   ]
   for (const [index, [name, options, database, collection]] of places.entries()) {
     const store = mongoPlantStore(options)
@@ -91,17 +109,32 @@ t.test('plants go to the given collection, database, client or URL, and a given 
 
 t.test('invalid options throw immediately, with no credentials in the message', async t => {
   for (const options of [{}, { url: 12 }, { url: undefined }, undefined, null, 'mongodb://user:secret@localhost/']) {
-    t.throws(() => mongoPlantStore(options as unknown as MongoPlantStoreOptions), { name: 'TypeError', message: /^mongoPlantStore: one of the options url, client, db and collection must be given$/ })
+    t.throws(() => mongoPlantStore(options as unknown as MongoPlantStoreOptions), {
+      name: 'TypeError', message: /^mongoPlantStore: one of the options url, client, db and collection must be given$/
+    })
   }
-  for (const url of ['', 'plants', 'http://localhost', 'mongodb://', 'mongodb://user:sec%ret@localhost/', 'mongodb://user:sec:ret@ret@localhost', 'mongodb://user:secret@localhost/?x=@y', 'mongodb://user:secret@localhost/?w=secret&retryWrites=5', 'mongodb://user:sec?ret@localhost', 'mongodb://user:secret@localhost/?compressors=se@cret']) {
+  for (const url of [
+    '',
+    'plants',
+    'http://localhost',
+    'mongodb://',
+    'mongodb://user:sec%ret@localhost/',
+    'mongodb://user:sec:ret@ret@localhost',
+    'mongodb://user:secret@localhost/?x=@y',
+    'mongodb://user:secret@localhost/?w=secret&retryWrites=5',
+    'mongodb://user:sec?ret@localhost',
+    'mongodb://user:secret@localhost/?compressors=se@cret'
+  ]) {
     t.throws(() => mongoPlantStore({ url }), { name: 'TypeError' }, url)
     t.throws(() => mongoPlantStore({ url }), { message: /^((?!secret|sec[?@%:]|user).)*$/ }, url)
   }
 })
 
-t.test('the error of an unreachable server has its address and the actual cause, without credentials, and nothing is stored', async t => {
+t.test('the error of an unreachable server has its address and the cause, without credentials', async t => {
   const port = await closedPort()
-  const store = mongoPlantStore({ url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 4_000 }) as Required<PlantStore>
+  const store = mongoPlantStore({
+    url: `mongodb://user:secret@127.0.0.1:${port}/`, storeTimeout: 4_000
+  }) as Required<PlantStore>
   t.teardown(() => store.close())
   t.equal(await store.open(), true, 'the server may become reachable later')
   const error = await failure(store, 3_000)
@@ -155,7 +188,7 @@ t.test('a server is found again, although its connections closed just when the d
   t.equal(await store.create({ ...FICUS, id: 2n }, soon(5_000)), 'stored')
 })
 
-t.test('an insert whose connection closes as it is sent does not hold its plant up for longer than an outage', async t => {
+t.test('an insert whose connection closes as it is sent holds its plant up no longer than an outage', async t => {
   const mongo = await ScriptedMongo.start(t, { as: 'standalone', isPolled: true })
   const { closeAtWrite } = socketsOf(t, mongo)
   // By name: the connection has the address to which it resolves.
@@ -179,7 +212,9 @@ t.test('while every insert is refused the store is not ready, and says why witho
   const refusal = { code: 8000, codeName: 'AtlasError', message: `you are over your space quota: ${FICUS.name}` }
   mongo.on('insert', answer(refusal), { times: 1_000 })
   const begun = performance.now()
-  t.match(await failure(store, 10_000), { name: 'PlantNotStored', permanent: true, message: 'MongoDB: error 8000 (AtlasError)' })
+  t.match(await failure(store, 10_000), {
+    name: 'PlantNotStored', permanent: true, message: 'MongoDB: error 8000 (AtlasError)'
+  })
   t.ok(performance.now() - begun < 1_000)
   for (const wait of [0, 1_200]) {
     await sleep(wait)
@@ -192,7 +227,7 @@ t.test('while every insert is refused the store is not ready, and says why witho
   await t.rejects(store.ready(), { message: 'MongoDB: write error 8000 (AtlasError)' })
 })
 
-t.test('on a server with users, only those who may write can; a validator and another index refuse single plants', needs(missingServer), async t => {
+t.test('only users who may write can; validators and indexes refuse single plants', needs(missingServer), async t => {
   const server = await startServer(t)
   const admin = new MongoClient(`mongodb://${server.host}/`)
   const database = admin.db('plant_store')
@@ -220,7 +255,9 @@ t.test('on a server with users, only those who may write can; a validator and an
   await t.resolves(writer.check(true))
   const plants = [FICUS, { id: 2n, name: 'Fern' }, { ...FICUS, id: 3n }, { id: 4n, name: 'Monstera' }]
   t.match(await writer.write(plants, soon()), [
-    'stored', { permanent: true, message: /write error 121/ }, { permanent: true, message: /another unique index/ }, 'stored'
+    'stored', { permanent: true, message: /write error 121/ }, {
+      permanent: true, message: /another unique index/
+    }, 'stored'
   ])
 })
 

@@ -42,12 +42,20 @@ const inserts: [name: string, insert: Cue, result: object][] = [
   ['the response counts nothing', miscount(undefined), [unknown(/counts undefined of 1 inserted/)]],
   ['the count is a double', miscount(new Double(1)), ['stored']],
   ['the count is a long', miscount(Long.fromNumber(1)), ['stored']],
-  ['another unique index refuses it', duplicate, [refused('MongoDB: another unique index of the collection refuses it')]],
+  [
+    'another unique index refuses it',
+    duplicate,
+    [refused('MongoDB: another unique index of the collection refuses it')]
+  ],
   ['an error with NoWritesPerformed', answer({ code: 112, labels: ['NoWritesPerformed'] }), notStored],
-  ['an error that the server says is worth another try', answer({ code: 9999, labels: ['RetryableError'], message }), unknown('MongoDB: error 9999')],
+  ['an error that the server says is worth another try', answer({
+    code: 9999, labels: ['RetryableError'], message
+  }), unknown('MongoDB: error 9999')],
   ['an error without a code', answer({ code: undefined, message }), unknown('MongoDB: error without a code')],
   ['a duplicate that the majority does not have, of a server that does not name the index',
-    () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: message }] }), [unknown(/not on the majority yet/)]],
+    () => ({
+      ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: message }]
+    }), [unknown(/not on the majority yet/)]],
   ['a duplicate as the error of the command', answer({ code: 11000, message }), [unknown(/not on the majority yet/)]],
   ['a write concern error', writeConcernError({ code: 64, message }), [unknown('MongoDB: write concern error 64')]],
   ['the connection closes before storing', closeBeforeStoring(), unknown()],
@@ -80,7 +88,9 @@ t.test('a plant has the outcome that the evidence allows, whichever copy of the 
     }
     mongo.on('find', answer({ code: 11602, message }), { times: 2 })
     const unread = await writer.write([again], soon())
-    t.match(unread, [unknown('MongoDB: a plant with this id exists, but could not be read: MongoDB: error 11602')], name)
+    t.match(
+      unread, [unknown('MongoDB: a plant with this id exists, but could not be read: MongoDB: error 11602')], name
+    )
   }
 })
 
@@ -105,7 +115,9 @@ t.test('the client\'s options for decoding responses make no difference', async 
     t.strictSame(await write(plant), ['same'], JSON.stringify(settings))
     t.strictSame(await write({ ...plant, name: 'Fern' }), ['taken'], JSON.stringify(settings))
     mongo.on('insert', stepDown())
-    t.match(await write({ id: BigInt(index), name: 'Fern' }), unknown(), 'the driver reads the topology version in an error')
+    t.match(
+      await write({ id: BigInt(index), name: 'Fern' }), unknown(), 'the driver reads the topology version in an error'
+    )
   }
 })
 
@@ -160,7 +172,7 @@ const LEAVE_OPEN = [
   13388, 13435, 13436
 ]
 
-t.test('an error code refuses plants for good, or leaves their outcome open: those of the command, or that of one document', async t => {
+t.test('an error code refuses plants for good, or leaves the outcome open: of a command or one document', async t => {
   for (const code of [...REFUSE, ...LEAVE_OPEN]) {
     const expected = REFUSE.includes(code) ? refused : unknown
     const ofCommand = new MongoServerError({ ok: 0, code, codeName: 'Name', errmsg: message })
@@ -177,7 +189,11 @@ t.test('a batch is refused as a whole if each document is, but for no fault of t
     mongo.on('insert', writeErrors({ at, code, message }))
     return writer.write(plants, soon())
   }
-  for (const code of [13, 371, 8000, 14031]) t.match(await write([0, 1, 2], code), refused(`MongoDB: write error ${code}`))
+  for (const code of [13, 371, 8000, 14031]) {
+    t.match(
+      await write([0, 1, 2], code), refused(`MongoDB: write error ${code}`)
+    )
+  }
   t.type(await write([0, 1, 2], 121), Array, 'each plant is refused for itself')
   t.match(await write([0, 2], 13), [refused(/13/), 'stored', refused(/13/)])
 })
@@ -195,7 +211,9 @@ t.test('a silent MongoDB is distinguished from one that is known to be unreachab
   t.ok(wasSilent(Object.assign(new Error('no connection'), { name: 'MongoWaitQueueTimeoutError' })))
   t.ok(wasSilent(failed(away, { error: silence, type: 'Unknown' })))
   t.ok(wasSilent(failed({ error: null, type: 'Unknown' })), 'no response even to the handshake')
-  const others = [new Error('socket hang up'), failed(away), failed({ error: null, type: 'RSSecondary' }), failed(), withoutReason]
+  const others = [
+    new Error('socket hang up'), failed(away), failed({ error: null, type: 'RSSecondary' }), failed(), withoutReason
+  ]
   for (const error of others) t.notOk(wasSilent(error))
   t.match(commandFailure(silence, false), unknown(), 'as STORE_TIMEOUT is over before it is known to be unreachable')
   t.match(commandFailure(failed(away), false), notStored)
@@ -210,13 +228,24 @@ t.test('the reason why MongoDB is unreachable is one line, without what a server
     [failed({ address: 'a:1', error: null, type: 'RSSecondary' }), 'MongoDB is not reachable: a:1: RSSecondary'],
     [failed(), 'MongoDB: timed out'],
     [withoutReason, 'MongoDB: timed out'],
-    [new Error(`the pool was cleared because of "${message}"`, { cause: refusal }), 'MongoDB: error 18 (AuthenticationFailed)'],
-    [new DOMException('aborted', { name: 'AbortError', cause: new Error('no response in time') }), 'MongoDB: no response in time'],
+    [
+      new Error(`the pool was cleared because of "${message}"`, { cause: refusal }),
+      'MongoDB: error 18 (AuthenticationFailed)'
+    ],
+    [new DOMException('aborted', {
+      name: 'AbortError', cause: new Error('no response in time')
+    }), 'MongoDB: no response in time'],
     [Object.assign(new Error('refused'), { reason: 'a field of the server\'s' }), 'MongoDB: refused']
   ]
   for (const [error, line] of lines) t.equal(faultOf(error), line)
-  t.match(commandFailure(failed({ address: 'a:1', error: refusal }), false), refused(/^MongoDB is not reachable: a:1: error 18/), 'every server refuses the user')
-  const oneOfTwo = failed({ address: 'a:1', error: refusal }, { address: 'b:2', error: new Error('connect ECONNREFUSED') })
+  t.match(
+    commandFailure(failed({ address: 'a:1', error: refusal }), false),
+    refused(/^MongoDB is not reachable: a:1: error 18/),
+    'every server refuses the user'
+  )
+  const oneOfTwo = failed({ address: 'a:1', error: refusal }, {
+    address: 'b:2', error: new Error('connect ECONNREFUSED')
+  })
   t.match(commandFailure(oneOfTwo, false), notStored)
 })
 

@@ -69,7 +69,9 @@ t.test('a path at which no file can be is refused with what is in the way, a mis
   ]
   for (const { path, message } of cases) t.throws(() => openTable(t, path), { failure: { kind: 'unusable' }, message })
   for (const path of [undefined, '', 12, null, ':memory:', 'file:plants.db']) {
-    t.throws(() => sqlitePlantStore({ path: path as string }), { name: 'TypeError', message: /option path .* memoryPlantStore\(\)$/ })
+    t.throws(() => sqlitePlantStore({ path: path as string }), {
+      name: 'TypeError', message: /option path .* memoryPlantStore\(\)$/
+    })
   }
 })
 
@@ -77,7 +79,9 @@ t.test('a backup that was copied over the file beside the old one\'s log is not 
   const folder = t.testdir({ 'link.db': t.fixture('symlink', 'plants.db') })
   const path = join(folder, 'plants.db')
   makeWithLog(path, 3_000)
-  execute(join(folder, 'backup.db'), `${TABLE}); INSERT INTO plants VALUES (2, 'Fern', 'green'); PRAGMA user_version = 1`)
+  execute(
+    join(folder, 'backup.db'), `${TABLE}); INSERT INTO plants VALUES (2, 'Fern', 'green'); PRAGMA user_version = 1`
+  )
   const backup = readFileSync(join(folder, 'backup.db'))
   const message = /(\S+plants\.db-wal) is the log of another database than .*: move \1 and its -shm away/
   for (const content of [backup, Buffer.alloc(0)]) {
@@ -90,7 +94,9 @@ t.test('a backup that was copied over the file beside the old one\'s log is not 
   }
   const { PATH } = process.env
   process.env.PATH = ''
-  t.throws(() => openTable(t, path), { failure: { kind: 'unusable' }, message }, 'not even where no program reads the header')
+  t.throws(
+    () => openTable(t, path), { failure: { kind: 'unusable' }, message }, 'not even where no program reads the header'
+  )
   process.env.PATH = PATH
   rmSync(path)
   t.throws(() => openTable(t, path), { failure: { kind: 'unusable' }, message }, 'nor is a log without a file emptied')
@@ -108,7 +114,7 @@ const replacements: { what: string, found: bigint[] }[] = [
 ]
 
 for (const { what, found } of replacements) {
-  t.test(`a file that is ${what} while open gets no further plant until a restart, and the new one is not harmed`, async t => {
+  t.test(`a file that is ${what} while open gets no plant until a restart, and the new one is unharmed`, async t => {
     const path = join(t.testdir(), 'plants.db')
     const table = new PlantsTable(DatabaseSync, path)
     t.strictSame(table.write([FICUS]), ['stored'])
@@ -145,7 +151,9 @@ t.test('a file that is replaced while its thread dies is not opened by the next 
   renameSync(`${path}.new`, path)
   kill()
   await new Promise(resolve => threads[0]?.once('exit', resolve))
-  await t.rejects(create(), { name: 'PlantNotStored', permanent: true, message: /^SQLite: .* was deleted, moved or replaced/ })
+  await t.rejects(create(), {
+    name: 'PlantNotStored', permanent: true, message: /^SQLite: .* was deleted, moved or replaced/
+  })
   await t.rejects(store.ready(), { message: /was deleted, moved or replaced/ })
 })
 

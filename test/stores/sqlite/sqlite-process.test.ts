@@ -26,7 +26,7 @@ function openElsewhere (path: string): void {
 
 const withProc = needs(existsSync('/proc/self/fd') ? undefined : 'there is no /proc/self/fd')
 
-t.test('stores leave no descriptor, thread or listener; all share one: Node warns of the eleventh', withProc, async t => {
+t.test('stores leave no descriptor or thread, and share one listener: Node warns of eleven', withProc, async t => {
   const folder = t.testdir()
   const { threads } = threadsOf(t)
   const counts = () => ({ descriptors: readdirSync('/proc/self/fd').length, listeners: process.listenerCount('exit') })
@@ -101,7 +101,8 @@ t.test('under Node\'s permission model, the store says what to allow', async t =
     const outcome = await store.open().catch(error => error.name + ': ' + error.message)
     await store.close()
     process.stdout.write(String(outcome))`
-  const advice = `: start Node with --allow-worker, with --allow-fs-read for the code, and with --allow-fs-read and --allow-fs-write for ${folder}`
+  const advice = ': start Node with --allow-worker, with --allow-fs-read for the code, and with --allow-fs-read and ' +
+    `--allow-fs-write for ${folder}`
   const { stdout } = inProcess(script, [permission, '--allow-fs-read=*'])
   t.match(stdout, /^StoreUnusable: SQLite: Node's permission model denies what the store needs \(/)
   t.match(stdout, advice)
@@ -133,7 +134,7 @@ function asMember (code: string): unknown {
   return JSON.parse(spawnSync('env', bare({ PATH: process.env.PATH }, command), { encoding: 'utf8' }).stdout)
 }
 
-t.test('another user of the group reads a database, leaves no file, and learns what keeps it from writing', asTwoUsers, async t => {
+t.test('another user of the group reads a database, and learns why it cannot write', asTwoUsers, async t => {
   const [stopped, running] = [groupFile(t, OWNER), groupFile(t, OWNER)]
   execute(stopped, 'PRAGMA wal_checkpoint')
   const store = storeAt(t, running)

@@ -86,7 +86,9 @@ export function answersError (
   const body = response.json()
   const type = 'application/json; charset=utf-8'
   t.strictSame(
-    { status: response.statusCode, type: response.headers['content-type'], fields: Object.keys(body), error: body.error },
+    {
+      status: response.statusCode, type: response.headers['content-type'], fields: Object.keys(body), error: body.error
+    },
     { status: Math.floor(error / 100), type, fields: ['error', 'message'], error }, name)
   t.match(body.message, message, name)
 }

@@ -63,7 +63,8 @@ export class Page {
   }
 
   #receive ({ id, method, result, error, ...message }: Message & { params?: any }): void {
-    if (method === 'Log.entryAdded' && message.params.entry.level === 'error') this.errors.push(message.params.entry.text)
+    const entry = method === 'Log.entryAdded' ? message.params.entry : undefined
+    if (entry?.level === 'error') this.errors.push(entry.text)
     const call = this.#pending.get(id ?? 0)
     if (call === undefined) return
     if (error === undefined) call.resolve(result)
@@ -72,7 +73,9 @@ export class Page {
 
   /** The value of an expression in the page, which may be a promise. */
   async evaluate (expression: string): Promise<any> {
-    const { result, exceptionDetails } = await this.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true })
+    const { result, exceptionDetails } = await this.send('Runtime.evaluate', {
+      expression, awaitPromise: true, returnByValue: true
+    })
     if (exceptionDetails !== undefined) throw new Error(`${expression}: ${exceptionDetails.exception?.description}`)
     return result.value
   }

@@ -75,7 +75,9 @@ export const writeErrors = ({ at, ...failure }: Failure & { at: number[] }): Cue
 export function writeConcernError ({ code, message = 'scripted', majority }: Failure & { majority?: boolean }): Cue {
   return async (_context, execute) => {
     const usual = await execute({ replicated: majority === true })
-    return usual && { ...usual, writeConcernError: { code, errmsg: message, errInfo: { writeConcern: { w: 'majority' } } } }
+    return usual && {
+      ...usual, writeConcernError: { code, errmsg: message, errInfo: { writeConcern: { w: 'majority' } } }
+    }
   }
 }
 

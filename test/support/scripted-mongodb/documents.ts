@@ -43,7 +43,8 @@ export class Documents {
     // The store updates nothing: it tests whether it may write.
     if (command === 'update') return { n: 0, nModified: 0, ok: 1 }
     if (command === 'find' || command === 'getMore') return this.#batch(request)
-    if (command === 'count') return { n: this.#read(request).length, ok: 1 } // for the driver's `estimatedDocumentCount`
+    // Of the driver's `estimatedDocumentCount`.
+    if (command === 'count') return { n: this.#read(request).length, ok: 1 }
     if (command === 'aggregate' && JSON.stringify(body['pipeline']) === COUNT) {
       return { cursor: { id: 0n, ns: 'all', firstBatch: [{ n: this.#read(request).length }] }, ok: 1 }
     }
@@ -88,9 +89,16 @@ export class Documents {
     const isOpen = end !== undefined && from + batch.length < found.length
     if (isOpen) this.#cursors.set(id, { find, last: end.key })
     else this.#cursors.delete(id)
-    const documents = batch.map(({ document }) => find.body['projection'] === undefined ? document : { _id: document['_id'] })
+    const documents = batch.map(({ document }) => find.body['projection'] === undefined
+      ? document
+      : { _id: document['_id'] })
     const ns = `${database}.${find.body['find']}`
-    return { cursor: { id: Long.fromNumber(isOpen ? id : 0), ns, [last === undefined ? 'firstBatch' : 'nextBatch']: documents }, ok: 1 }
+    return {
+      cursor: {
+        id: Long.fromNumber(isOpen ? id : 0), ns, [last === undefined ? 'firstBatch' : 'nextBatch']: documents
+      },
+      ok: 1
+    }
   }
 
   /** The documents that a filter on `_id` selects, optionally sorted by id. */
@@ -136,8 +144,12 @@ function matching (collection: Collection, { _id, $nor, ...others }: Document): 
     case '': return condition === undefined ? [...collection.values()] : [collection.get(idKey(condition)) ?? []].flat()
     case '$in': return [...new Set<IdKey>(condition.$in.map(idKey))].flatMap(key => collection.get(key) ?? [])
     // As on a real server, a comparison with a number selects only numbers.
-    case '$gte': return [...collection.values()].filter(({ key }) => typeof key === 'bigint' && key >= (idKey(condition.$gte) as bigint))
-    case '$nor $gt': return [...collection.values()].filter(({ key }) => typeof key !== 'bigint' || key <= (idKey(condition.$gt) as bigint))
+    case '$gte': return [...collection.values()].filter(
+      ({ key }) => typeof key === 'bigint' && key >= (idKey(condition.$gte) as bigint)
+    )
+    case '$nor $gt': return [...collection.values()].filter(
+      ({ key }) => typeof key !== 'bigint' || key <= (idKey(condition.$gt) as bigint)
+    )
     // Silently misreading a filter would falsify a test.
     default: throw new Error('this filter is not supported')
   }

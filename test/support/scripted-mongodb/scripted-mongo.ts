@@ -163,7 +163,8 @@ export class ScriptedMongo {
 
   async #receive (request: Request, socket: Socket): Promise<void> {
     await this.#resumed()
-    if (request.command === 'hello' && request.body['topologyVersion'] !== undefined) return await this.#streamHello(request, socket)
+    const isStream = request.command === 'hello' && request.body['topologyVersion'] !== undefined
+    if (isStream) return await this.#streamHello(request, socket)
     const answer = await this.#play(request, socket)
     if (answer) await this.#send(socket, answer, request)
   }

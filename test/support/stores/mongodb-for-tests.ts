@@ -34,10 +34,12 @@ const mongod = programOnPath('mongod')
 const program = mongod ?? programOnPath('secantusd-py')
 
 /** Why a test cannot start a server of its own. */
-export const missingServer = program === undefined ? 'MongoDB is missing: put mongod or secantusd-py on the PATH' : undefined
+export const missingServer = program === undefined
+  ? 'MongoDB is missing: put mongod or secantusd-py on the PATH'
+  : undefined
 
 /** A server of the test's own, with fail points. `requireUsers` restarts it: then it wants the users that it has. */
-export async function startServer (t: Pick<Test, 'teardown'>): Promise<{ host: string, requireUsers: () => Promise<void> }> {
+export async function startServer (t: Pick<Test, 'teardown'>) {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-mongodb-'))
   const port = String(await closedPort())
   const host = `127.0.0.1:${port}`

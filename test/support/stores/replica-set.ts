@@ -59,7 +59,8 @@ export class ReplicaSet {
       const port = await closedPort()
       mkdirSync(join(folder, name))
       const member = { port, folder: join(folder, name) }
-      const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, { serverSelectionTimeoutMS: START_MS })
+      const options = { directConnection: true, serverSelectionTimeoutMS: START_MS }
+      const client = new MongoClient(`mongodb://127.0.0.1:${port}/`, options)
       members.push({ ...member, process: set.#spawn(member), client })
     }
     await members[0]?.client.db('admin').command({
@@ -108,7 +109,11 @@ export class ReplicaSet {
   async stopReplication (stop: boolean): Promise<void> {
     const primary = await this.primary()
     for (const { client, port } of this.#members) {
-      if (port !== primary.port) await client.db('admin').command({ configureFailPoint: 'stopReplProducer', mode: stop ? 'alwaysOn' : 'off' })
+      if (port !== primary.port) {
+        await client.db('admin').command({
+          configureFailPoint: 'stopReplProducer', mode: stop ? 'alwaysOn' : 'off'
+        })
+      }
     }
   }
 
@@ -140,7 +145,8 @@ export class ReplicaSet {
 
   #spawn ({ port, folder }: { port: number, folder: string }): ChildProcess {
     return spawn(this.#mongod, [
-      '--replSet', 'rs0', '--dbpath', folder, '--port', String(port), '--bind_ip', '127.0.0.1', '--setParameter', 'enableTestCommands=1'
+      '--replSet', 'rs0', '--dbpath', folder, '--port', String(port), '--bind_ip', '127.0.0.1',
+      '--setParameter', 'enableTestCommands=1'
     ], { stdio: 'ignore' })
   }
 }

@@ -14,7 +14,9 @@ export const anyInt64 = fc.oneof(
 
 /** A spelling of a number in JSON (RFC 8259, section 6): the position of the point, trailing zeros, an exponent. */
 export const anySpelling = fc.record({
-  shift: fc.integer({ min: -30, max: 30 }), zeros: fc.integer({ min: 0, max: 12 }), e: fc.constantFrom('e', 'E', 'e+', 'E+')
+  shift: fc.integer({ min: -30, max: 30 }),
+  zeros: fc.integer({ min: 0, max: 12 }),
+  e: fc.constantFrom('e', 'E', 'e+', 'E+')
 })
 
 /** Writes `units` / 10^`decimals` as a number in JSON: 15 and 1 as `1.5`, for example. */
