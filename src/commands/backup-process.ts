@@ -1,11 +1,8 @@
 import { isMainThread, Worker } from 'node:worker_threads'
 import { messageOf } from '../error-message.js'
 
-/**
- * Copies a snapshot of a database file (the first argument) to an empty file (the second). SQLite blocks a thread until
- * it is done, and only a signal stops it: hence a process of its own. Its main thread waits for the end of standard
- * input, which comes when its parent ends, however it ends.
- */
+// Copies a snapshot of a database file (the first argument) to an empty file (the second), in a process of its own:
+// only a signal stops SQLite. Its standard input ends when its parent ends, however it ends.
 if (isMainThread) {
   process.stdin.on('close', () => process.kill(process.pid, 'SIGKILL')).resume()
   const copying = new Worker(new URL(import.meta.url), { argv: process.argv.slice(2) })

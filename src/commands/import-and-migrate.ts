@@ -39,10 +39,7 @@ async function copyToStore (
   }
 }
 
-/**
- * Creates plants through a store, which batches and retries them. If it is interrupted, or fails, it closes the store,
- * which writes pending plants once, without retries. It can be run again, since existing plants are not changed.
- */
+/** Creates plants through a store. Interrupted, or after a fault, it closes the store, which settles what is pending. */
 export async function createPlants (
   store: PlantStore, pages: AsyncIterable<readonly Entry[]>, tally: Tally, interruption: AbortSignal
 ): Promise<void> {
@@ -77,10 +74,7 @@ export async function createPlants (
   stop.throwIfAborted()
 }
 
-/**
- * Why a plant was not stored, though the store is ready.
- * @throws {CopyError} if the store is not ready, and so at fault; and any fault of the program
- */
+/** Why a plant was not stored, though the store is ready; throws a CopyError if it is not. */
 async function reasonOf (error: unknown, store: PlantStore): Promise<string> {
   const isUnknown = error instanceof PlantOutcomeUnknown
   if (!isUnknown && !(error instanceof PlantNotStored)) throw error

@@ -7,11 +7,9 @@ import type { Entry, PlantSource } from './sources/plant-source.js'
 const MAX_NAMED = 100
 
 /**
- * Runs a copy. Progress and up to 100 plants that are not copied are reported on standard error, and the counts, except
- * of an export, which may write plants there, on standard output.
+ * Runs a copy, and reports it on standard error; the counts, except those of an export, on standard output.
  * @param copy copies and counts entries. Once the signal is aborted, it ends as soon as it can, with an error
  * @returns the exit code: 0 if every plant was copied, otherwise 1
- * @throws if it was interrupted, or could not be finished
  */
 export async function runCopy (
   command: Command, location: StoreLocation, source: PlantSource, { interruption, stdout, stderr }: Surroundings,
@@ -30,10 +28,7 @@ export async function runCopy (
   return tally.notCopied === 0 ? 0 : 1
 }
 
-/**
- * Shows the store of a command, and its state until it ends: on a terminal in a line that is redrawn ten times a
- * second, otherwise in a line every five seconds.
- */
+/** Shows the store and the state of a command: on a terminal in a line that is redrawn, else every five seconds. */
 export function showProgress (
   { name, quiet }: Pick<Command, 'name' | 'quiet'>, store: string,
   output: Pick<Output, 'isTTY' | 'columns' | 'write'>, state: () => string

@@ -9,8 +9,7 @@ const READ_TIMEOUT = 35_000
 const BATCH_SIZE = 1_000
 
 /**
- * The plants of a MongoDB in the order of their ids, as the majority has them. Reading stops at the highest id of the
- * start, since a service could create plants faster than they are copied.
+ * The plants of a MongoDB, as the majority has them.
  * @throws {TypeError} if the URL cannot be used
  */
 export function mongoSource (url: string): PlantSource {
@@ -26,8 +25,7 @@ export function mongoSource (url: string): PlantSource {
         size = await documents.estimatedDocumentCount()
         const last = { sort: { _id: -1 }, projection: { _id: 1 } } as const
         const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last)
-        // Compared with a number, an id of another type matches no operator but $nor. It is invalid, and must be
-        // reported.
+        // An id that is no number matches no operator but $nor. It is invalid, and must be reported.
         const upToHighest = { $nor: [{ _id: { $gt: highest?._id ?? LOWEST_ID } }] }
         const cursor = documents.find(upToHighest, { signal, batchSize: BATCH_SIZE }).sort({ _id: 1 })
         while (await cursor.hasNext()) yield cursor.readBufferedDocuments().map(entryOf)

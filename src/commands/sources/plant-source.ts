@@ -11,7 +11,10 @@ export interface Entry {
 }
 
 export interface PlantSource {
-  /** Every plant of the start, and some later ones. Once the signal is aborted, waiting for them ends with an error. */
+  /**
+   * Every plant in the order of their ids, up to the highest id of the start: a service could create plants faster than
+   * they are copied. Once the signal is aborted, waiting for them ends with an error.
+   */
   pages (signal: AbortSignal): AsyncIterable<readonly Entry[]>
   /** How much of the source has been read when so many entries have been copied, from 0 to 1; NaN if unknown. */
   part (done: number): number

@@ -17,8 +17,7 @@ const BYTES_PER_ROW = 1_000
 interface OpenedFile { database: DatabaseSyncInstance, requireUnchanged: () => void }
 
 /**
- * Opens a database file for reading, while a service can keep writing to it, and leaves no file beside it that would be
- * in the service's way.
+ * Opens a database file for reading, while a service may write to it, and leaves no file that would be in its way.
  * @throws {CopyError} if there is no such file, or if it is not one of this package's
  */
 export async function openPlantsFile (path: string): Promise<OpenedFile> {
@@ -53,10 +52,7 @@ function open (Database: DatabaseClass, path: string): OpenedFile {
   return { database: connect(Database, `${pathToFileURL(path)}?immutable=1`), requireUnchanged }
 }
 
-/**
- * Whether SQLite would make a log or its index, and leave them: one that belongs to another user than the database can
- * keep the service from opening it. SQLite gives those that root makes to the owner of the database.
- */
+/** Whether SQLite would leave a log or an index of this user's. Those that root makes it gives to the file's owner. */
 function wouldLeaveFiles (path: string): boolean {
   const { log, index } = besides(path)
   const user = process.geteuid?.()
@@ -73,10 +69,7 @@ function connect (Database: DatabaseClass, location: string): DatabaseSyncInstan
   return database
 }
 
-/**
- * The plants of a database file in the order of their ids. Reading stops at the highest id of the start, since a
- * service could create plants faster than they are copied.
- */
+/** The plants of a database file. */
 export async function sqliteSource (path: string): Promise<PlantSource> {
   const { database, requireUnchanged } = await openPlantsFile(path)
   const extent = database.prepare('SELECT (SELECT count(*) FROM plants) AS size, (SELECT max(id) FROM plants) AS highest')
