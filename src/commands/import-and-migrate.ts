@@ -39,7 +39,7 @@ async function copyToStore (
   }
 }
 
-/** Creates plants through a store. Interrupted, or after a fault, it closes the store, which settles the pending ones. */
+/** Creates plants through a store. Interrupted, or after a fault, it closes the store, which settles pending plants. */
 export async function createPlants (
   store: PlantStore, pages: AsyncIterable<readonly Entry[]>, tally: Tally, interruption: AbortSignal
 ): Promise<void> {
