@@ -70,7 +70,8 @@ const refused: Record<string, { request: string, statuses: number[], limits?: ob
 for (const [hook, preParsing] of Object.entries(readers)) {
   t.test(`behind a hook that ${hook}, a refused body is read to its end, or the connection is closed`, async t => {
     for (const [name, { request, statuses, limits }] of Object.entries(refused)) {
-      const app = host(t)
+      const log: string[] = []
+      const app = host(t, { logger: { level: 'warn', stream: { write: (line: string) => log.push(line) } } })
       app.addHook('preParsing', preParsing)
       await register(app, { bodyLimit: 100_000, ...limits })
       const connection = await RawConnection.open(t, await listen(app))
@@ -81,6 +82,7 @@ for (const [hook, preParsing] of Object.entries(readers)) {
         connection.socket.write(requestOf('{'))
         await connection.answer().catch(() => connection.closed())
       }
+      t.notMatch(log.join(''), /already sent/, 'it is refused once')
       await app.close()
       connection.socket.destroy()
     }

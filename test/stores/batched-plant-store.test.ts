@@ -235,9 +235,9 @@ t.test('while a write hangs, each pending plant is given up shortly before its o
   t.match([...outcomes.values()], numbers(600).map(() => ({ name: 'PlantNotStored' })))
 })
 
-/** Closes a store; gives the milliseconds until it was closed. */
 type Batched = ReturnType<typeof batchedStore>
 
+/** Closes a store; gives the milliseconds until it was closed. */
 async function timeToClose ({ clock, store }: Pick<Batched, 'clock' | 'store'>): Promise<number> {
   const start = clock.now()
   let end = NaN
@@ -254,6 +254,32 @@ t.test('a store that fails is closed at once: what is pending is not stored, and
   t.equal(await timeToClose({ clock, store }), 0)
   t.match([...outcomes.values()], [{ message: 'away' }, { name: 'PlantNotStored' }])
   t.equal(writer.batches.length, 1)
+})
+
+t.test('close waits a second longer than the last deadline for a write, and sends no plant again', async t => {
+  const { clock, writer, store, outcomes, create } = batchedStore(2)
+  await create([1], 1_000)
+  await create([2, 3], 1_000)
+  await clock.pass(TICK)
+  writer.batches[1]?.answer([new PlantOutcomeUnknown('away'), new PlantOutcomeUnknown('away')])
+  await clock.turns()
+  store.close()
+  await clock.pass(1_900)
+  writer.batches[0]?.answer('stored')
+  await clock.turns()
+  t.match(Object.fromEntries(outcomes), { 1: 'stored', 2: { message: 'away' }, 3: { message: 'away' } })
+  t.equal(writer.batches.length, 2)
+})
+
+t.test('a plant with an earlier deadline than the newest one that waits is given up in time', async t => {
+  const { clock, outcomes, create } = batchedStore()
+  await create([1], 60_000)
+  await create([2], 1_000)
+  await create([3], 3_000)
+  await clock.pass(10)
+  await create([4], 2_000)
+  await clock.pass(2_000)
+  t.strictSame([...outcomes.keys()], [2, 4])
 })
 
 t.test('close ends soon after the last deadline if a write never does, and after a minute at the latest', async t => {

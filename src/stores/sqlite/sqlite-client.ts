@@ -47,7 +47,8 @@ export class SqliteClient implements StoreWriter {
     // The wait ends early enough for the outcome to be reported, even after a check that waits too.
     const left = earliestDeadline - this.clock.now() - LOCK_WAIT_MS - 2 * RESPONSE_MARGIN_MS
     const answer = await this.#ask({ kind: 'write', rows, lockWaitMs: Math.min(left, LOCK_WAIT_MS) })
-    if (typeof answer === 'string') return rows.map(() => 'stored')
+    if (answer === 'all stored') return rows.map(() => 'stored')
+    if (answer === 'writable') throw new TypeError('this is the answer to a check')
     if ('kind' in answer) return toCreateError(answer)
     return answer.map(result => typeof result === 'string' ? result : toCreateError(result))
   }

@@ -56,6 +56,10 @@ const inserts: [name: string, insert: Cue, result: object][] = [
     () => ({
       ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: message }]
     }), [unknown(/not on the majority yet/)]],
+  ['a duplicate of the id that the majority does not have',
+    () => ({
+      ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: message, keyPattern: { _id: 1 } }]
+    }), [unknown(/not on the majority yet/)]],
   ['a duplicate as the error of the command', answer({ code: 11000, message }), [unknown(/not on the majority yet/)]],
   ['a write concern error', writeConcernError({ code: 64, message }), [unknown('MongoDB: write concern error 64')]],
   ['the connection closes before storing', closeBeforeStoring(), unknown()],
@@ -168,8 +172,8 @@ t.test('a plant that is too large for a document is refused alone, with its size
 
 const REFUSE = [2, 13, 18, 20, 26, 59, 73, 121, 166, 371, 8000, 9999, 10334, 13297, 14031]
 const LEAVE_OPEN = [
-  1, 6, 7, 8, 24, 46, 50, 64, 79, 89, 91, 96, 100, 112, 125, 150, 189, 262, 290, 9001, 10107, 11600, 11601, 11602,
-  13388, 13435, 13436
+  1, 6, 7, 8, 24, 46, 50, 64, 75, 79, 89, 91, 96, 100, 112, 125, 134, 150, 189, 202, 237, 249, 262, 279, 290, 355, 365,
+  402, 407, 433, 449, 450, 453, 462, 9001, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 46841, 91331, 10045600
 ]
 
 t.test('an error code refuses plants for good, or leaves the outcome open: of a command or one document', async t => {
@@ -189,7 +193,7 @@ t.test('a batch is refused as a whole if each document is, but for no fault of t
     mongo.on('insert', writeErrors({ at, code, message }))
     return writer.write(plants, soon())
   }
-  for (const code of [13, 371, 8000, 14031]) {
+  for (const code of [13, 18, 20, 26, 73, 166, 371, 8000, 13297, 14031]) {
     t.match(
       await write([0, 1, 2], code), refused(`MongoDB: write error ${code}`)
     )
@@ -217,6 +221,7 @@ t.test('a silent MongoDB is distinguished from one that is known to be unreachab
   for (const error of others) t.notOk(wasSilent(error))
   t.match(commandFailure(silence, false), unknown(), 'as STORE_TIMEOUT is over before it is known to be unreachable')
   t.match(commandFailure(failed(away), false), notStored)
+  t.match(commandFailure(failed(), false), notStored, 'no server is known')
 })
 
 t.test('the reason why MongoDB is unreachable is one line, without what a server words', async t => {
@@ -319,6 +324,35 @@ t.test('a client of the store\'s own that finds no server is replaced, once for 
   await t.resolves(writer.check(false))
   t.strictSame(await writer.write([FICUS], soon()), ['stored'])
   t.equal(clients.length, 3)
+})
+
+t.test('a client stays while all servers respond, as in an election', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  const { writer, clients } = ownClientOn(t, mongo, { serverSelectionTimeoutMS: 300 })
+  await writer.check(false)
+  const noticed = once(clients[0] as MongoClient, 'topologyDescriptionChanged')
+  mongo.stepDown({ electAfter: 1_000 })
+  await noticed
+  await t.rejects(writer.check(false), { message: /^MongoDB is not reachable: .*RSSecondary/ })
+  t.equal(clients.length, 1)
+})
+
+t.test('an insert that hangs is given up soon after the driver would, and 50 ms before the deadline', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  for (const [timeout, givenUp] of [[60_000, 12_000], [1_000, 950]] as const) {
+    const clock = new VirtualClock()
+    const { writer } = ownClientOn(t, mongo, { clock, socketTimeoutMS: 10_000 })
+    await writer.check(false)
+    const asked = new Promise<void>(resolve => { mongo.on('insert', () => resolve()) })
+    let result: unknown
+    const write = writer.write([FICUS], clock.now() + timeout).then(results => { result = results })
+    await asked
+    await clock.pass(givenUp - 1)
+    t.equal(result, undefined)
+    await clock.pass(2)
+    await write
+    t.match(result, unknown('MongoDB: no response in time'))
+  }
 })
 
 t.test('a client whose first connection fails only after its command was given up is replaced, too', async t => {

@@ -146,6 +146,31 @@ class FakeThread extends EventEmitter {
   }
 }
 
+t.test('a write and a check that are asked at once each get their own answer', async t => {
+  const refusal = { kind: 'refused', message: 'no' } as const
+  const thread = new FakeThread((request, thread) => {
+    thread.emit('message', request.kind === 'check' ? 'writable' : [refusal])
+  })
+  const client = new SqliteClient('plants.db', systemClock, () => thread)
+  const results = await Promise.all([client.check(true), client.write([FICUS], soon(), soon()), client.check(false)])
+  t.match(results, [undefined, [{ name: 'PlantNotStored', message: 'SQLite: no', permanent: true }], undefined])
+})
+
+t.test('a plant behind a check after which the thread exits is not stored, whatever the check says', async t => {
+  for (const kind of ['busy', 'unknown', 'unusable'] as const) {
+    const thread = new FakeThread((request, thread) => {
+      if (request.kind !== 'check') return
+      thread.emit('message', { kind, message: 'closed', reach: 'connection' })
+      thread.emit('exit')
+    })
+    const client = new SqliteClient('plants.db', systemClock, () => thread)
+    const check = client.check(true)
+    const write = client.write([FICUS], soon(), soon())
+    await t.rejects(check, { message: 'SQLite: closed' })
+    t.match(await write, { name: 'PlantNotStored', message: 'SQLite: closed' }, kind)
+  }
+})
+
 t.test('with the shortest timeout, a create waits for a lock that another program holds for a moment', async t => {
   const lockWaits: number[] = []
   const thread = new FakeThread((request, thread) => {
