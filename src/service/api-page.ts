@@ -28,6 +28,10 @@ const style = `
 .swagger-ui .scheme-container .servers-title, .swagger-ui .scheme-container .servers { display: none }
 .swagger-ui .response-col_links { display: none }
 
+/* On a narrow screen, an example would reach beyond its frame. */
+.swagger-ui .responses-table { table-layout: fixed }
+.swagger-ui .responses-table .col_header:first-child { width: 4em }
+
 /* What the dark theme of Swagger UI leaves light, or dark. */
 html.dark-mode body { background: #1c2022 }
 html.dark-mode .swagger-ui .headers .header-col { color: inherit }

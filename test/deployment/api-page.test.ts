@@ -83,6 +83,11 @@ t.test('the API page fits 400 px, also when everything is opened', withBrowser, 
   t.equal(await width(), 400, 'closed')
   await openAll(page)
   t.equal(await width(), 400, 'opened')
+  const beyond = await page.evaluate(`[...document.querySelectorAll('.responses-table')].filter(table => {
+    const right = element => element.getBoundingClientRect().right
+    return right(table) > right(table.closest('.opblock'))
+  }).length`)
+  t.equal(beyond, 0, 'each table stays within its frame')
   await page.evaluate('document.querySelectorAll(".execute").forEach(button => button.click())')
   await page.until('document.querySelectorAll(".live-responses-table").length === 3')
   t.equal(await width(), 400, 'executed')
