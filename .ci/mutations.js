@@ -79,7 +79,8 @@ function * changesOf (node, source) {
   }
 
   if (ts.isExpressionStatement(node) || ts.isThrowStatement(node)) yield [node, ';']
-  if (ts.isReturnStatement(node) && node.expression !== undefined) yield [node, 'return undefined as never']
+  const returned = ts.isReturnStatement(node) ? node.expression?.getText() ?? 'undefined' : 'undefined'
+  if (returned !== 'undefined') yield [node, 'return undefined as never']
 }
 
 /** The JavaScript of a source. */
