@@ -154,6 +154,9 @@ t.test('a write and a check that are asked at once each get their own answer', a
   const client = new SqliteClient('plants.db', systemClock, () => thread)
   const results = await Promise.all([client.check(true), client.write([FICUS], soon(), soon()), client.check(false)])
   t.match(results, [undefined, [{ name: 'PlantNotStored', message: 'SQLite: no', permanent: true }], undefined])
+  const confused = new FakeThread((_request, thread) => { thread.emit('message', 'writable') })
+  const write = new SqliteClient('plants.db', systemClock, () => confused).write([FICUS], soon(), soon())
+  await t.rejects(write, { name: 'TypeError' }, 'what a check is told says nothing about a plant')
 })
 
 t.test('a plant behind a check after which the thread exits is not stored, whatever the check says', async t => {
