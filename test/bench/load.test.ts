@@ -65,10 +65,10 @@ for (const { name, run } of loops) {
     const responses: ServerResponse[] = []
     const closing = setTimeout(() => {
       for (const { req, writableEnded } of responses) if (writableEnded) req.socket.end()
-    }, 200)
+    }, 700)
     const url = await testServer(t, (request, response) => {
       closing.refresh() // until no request has come for a while
-      accept(response, request, responses.push(response) === 3 ? 800 : 5)
+      accept(response, request, responses.push(response) === 3 ? 2_000 : 5)
     })
     await t.resolves(run(jobFor(url)))
   })
