@@ -46,7 +46,8 @@ export function showProgress (
   }
 
   if (!quiet) line(`${name}: ${store}`)
-  const timer = quiet ? undefined : setInterval(show, output.isTTY ? 100 : 5_000)
+  const period = output.isTTY ? 100 : 5_000
+  const timer = quiet ? undefined : setInterval(show, period)
   return {
     line,
     end (): void {
