@@ -79,8 +79,8 @@ function * changesOf (node, source) {
   }
 
   if (ts.isExpressionStatement(node) || ts.isThrowStatement(node)) yield [node, ';']
-  const returned = ts.isReturnStatement(node) ? node.expression?.getText() ?? 'undefined' : 'undefined'
-  if (returned !== 'undefined') yield [node, 'return undefined as never']
+  const isReturn = ts.isReturnStatement(node) && node.expression !== undefined
+  if (isReturn && node.expression.getText(source) !== 'undefined') yield [node, 'return undefined as never']
 }
 
 /** The JavaScript of a source. */

@@ -26,9 +26,8 @@ t.test('cases, servers, connections, rates and distances are combined, where the
   t.strictSame(planned('--url http://127.0.0.1:1 --token x --rate 9'),
     ['create url 64 connections', 'latency url 64 connections rate=9'])
   const servers = ['plugin', 'fastify-token', 'fastify', 'bare']
-  const onEachNode = ['', `@${process.execPath}`].flatMap(
-    node => servers.map(server => `price ${server}${node} 1 connection`)
-  )
+  const onNode = (node: string) => servers.map(server => `price ${server}${node} 1 connection`)
+  const onEachNode = ['', `@${process.execPath}`].flatMap(onNode)
   t.strictSame(planned(`--case price --connections 1 --nodes ${process.execPath}`), onEachNode)
 })
 

@@ -14,7 +14,7 @@ import { makeWithLog, openSqlite, plantsInFile, storeAt } from '../support/store
 import { bytesOfPlants, fill, hardPlants, manyPlants, partial } from './plants.js'
 import { runHere } from './run-here.js'
 
-t.test('a backup has every plant acknowledged before it, to the byte, and replaces no file', async t => {
+t.test('while plants are created, a backup has all that were acknowledged before; it replaces no file', async t => {
   const folder = testFolder(t)
   const path = join(folder, 'plants.db')
   const file = join(folder, 'backup.db')
@@ -27,9 +27,7 @@ t.test('a backup has every plant acknowledged before it, to the byte, and replac
   let created = 0n
   const creating = (async () => {
     for (; !ended.signal.aborted; created++) {
-      await store.create(
-        { id: -1_000n - created, name: 'meanwhile' }, performance.now() + 10_000
-      )
+      await store.create({ id: -1_000n - created, name: 'meanwhile' }, performance.now() + 10_000)
     }
   })()
   const { code, stdout, stderr } = await runHere(['backup', file], { DATA_DIR: folder })
@@ -59,9 +57,8 @@ t.test('a backup and an export to a full disk leave no file', withSmallDisk, asy
   const disk = join(folder, 'disk')
   mkdirSync(disk)
   mountSmallDisk(t, disk, '1m')
-  for (const [name, message] of [
-    ['backup', 'database or disk is full'], ['export', 'ENOSPC: no space left on device']
-  ] as const) {
+  const commands = { backup: 'database or disk is full', export: 'ENOSPC: no space left on device' }
+  for (const [name, message] of Object.entries(commands)) {
     const { code, stderr } = await runHere([name, join(disk, 'plants')], { DATA_DIR: folder })
     t.equal(code, 1)
     t.match(stderr, `plant-store: ${message}`)
@@ -122,9 +119,8 @@ t.test('a database on a read-only disk is exported and copied, unless it has a l
   const data = join(folder, 'data')
   cpSync(disk, data, { recursive: true })
   for (const path of [folder, data]) chmodSync(path, 0o755)
-  t.match(await asNobody(() => runHere(['export'], { DATA_DIR: data })), {
-    code: 0, stdout: readFileSync(plants, 'utf8')
-  })
+  const exported = await asNobody(() => runHere(['export'], { DATA_DIR: data }))
+  t.match(exported, { code: 0, stdout: readFileSync(plants, 'utf8') })
   t.strictSame(readdirSync(data), ['plants.db'], 'no file of another user is left')
 
   remount('8m,rw')
@@ -149,7 +145,7 @@ t.test('a file that another program creates meanwhile is not replaced', async t 
   t.strictSame(readdirSync(folder), ['plants.ndjson'])
 })
 
-t.test('a file that cannot be synced is absent; its folder is synced, too', withCompiler, async t => {
+t.test('a file is absent if it cannot be synced, and there only once its folder is on disk', withCompiler, async t => {
   const folder = testFolder(t)
   const files = join(folder, 'files')
   mkdirSync(files)
@@ -175,8 +171,7 @@ t.test('a file that cannot be synced is absent; its folder is synced, too', with
       for (const path of ['${path}', fault]) rmSync(path, { force: true })
     }
     console.log(JSON.stringify(results))`
-  const results = execFileSync(
-    process.execPath, ['--input-type=module', '-e', script], { env: calls.env, encoding: 'utf8' }
-  )
+  const words = ['--input-type=module', '-e', script]
+  const results = execFileSync(process.execPath, words, { env: calls.env, encoding: 'utf8' })
   t.strictSame(JSON.parse(results), cases.map(({ outcome, left }) => ({ outcome, left })))
 })

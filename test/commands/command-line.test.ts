@@ -49,9 +49,8 @@ t.test('an invalid argument is refused with its name and a hint', async t => {
 })
 
 t.test('the help names every command and option, and fits a terminal of 80 columns', async t => {
-  for (const name of [
-    'serve', 'export', 'import', 'backup', 'migrate', '--quiet', '--help', '--version', 'Exit codes'
-  ]) t.match(help, name)
+  const names = ['serve', 'export', 'import', 'backup', 'migrate', '--quiet', '--help', '--version', 'Exit codes']
+  for (const name of names) t.match(help, name)
   t.strictSame(help.split('\n').filter(line => line.length > 80), [])
 })
 
@@ -60,9 +59,8 @@ t.test('the help and the README have every variable, with its default', async t 
   for (const [name, { default: defaultValue }] of Object.entries(environment.properties)) {
     const [, meaning = ''] = new RegExp(`^  ${name} ((.|\\n {22})*)$`, 'm').exec(help) ?? []
     t.match(meaning.replace(/\s+/g, ' '), defaultValue === undefined ? /\w\)?$/ : `(default: ${defaultValue})`, name)
-    const row = readme.split('\n').find(
-      line => line.startsWith('| `') && line.split('|')[1]?.includes(`\`${name}\``)
-    ) ?? ''
+    const isOf = (line: string) => line.startsWith('| `') && line.split('|')[1]?.includes(`\`${name}\``)
+    const row = readme.split('\n').find(isOf) ?? ''
     t.match(row, defaultValue === undefined ? '|' : `\`${defaultValue}\``, name)
   }
 })

@@ -58,9 +58,8 @@ export const partial = (folder: string) => readdirSync(folder).filter(name => na
 /** Every byte of the plants in a database file that meet a condition: id, and name and tag as hexadecimal digits. */
 export function bytesOfPlants (path: string, condition = 'true'): unknown[] {
   const database = openSqlite(path)
-  const select = database.prepare(
-    `SELECT id, typeof(name), hex(name), typeof(tag), hex(tag) FROM plants WHERE ${condition} ORDER BY id`
-  )
+  const columns = 'id, typeof(name), hex(name), typeof(tag), hex(tag)'
+  const select = database.prepare(`SELECT ${columns} FROM plants WHERE ${condition} ORDER BY id`)
   select.setReadBigInts(true)
   const rows = select.all()
   database.close()

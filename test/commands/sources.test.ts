@@ -10,7 +10,7 @@ import { sqliteSource } from '../../src/commands/sources/sqlite-source.js'
 import { testFolder } from '../support/process/program.js'
 import { closeBeforeStoring, type Cue } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
-import { execute } from '../support/stores/sqlite-file.js'
+import { execute, TABLE } from '../support/stores/sqlite-file.js'
 import { entriesOf, fill, manyPlants } from './plants.js'
 
 const { signal } = new AbortController()
@@ -48,20 +48,14 @@ t.test('a row that is not a valid plant is named by its id', async t => {
 })
 
 t.test('a database that is missing, another program\'s, in other text or damaged is reported in one line', async t => {
-  await t.rejects(
-    sqliteSource('nowhere/plants.db'),
-    { message: 'there is no nowhere/plants.db: set DATA_DIR to the folder of plants.db' }
-  )
+  const missing = 'there is no nowhere/plants.db: set DATA_DIR to the folder of plants.db'
+  await t.rejects(sqliteSource('nowhere/plants.db'), { message: missing })
   await t.rejects(sqliteSource('.'), { message: '. cannot be read: it is not a file' })
-  await t.rejects(
-    sqliteSource(databaseWith(t, 0, 'DROP TABLE plants')),
-    { message: /plants\.db cannot be read: no such table: plants$/ }
-  )
+  const empty = databaseWith(t, 0, 'DROP TABLE plants')
+  await t.rejects(sqliteSource(empty), { message: /plants\.db cannot be read: no such table: plants$/ })
 
   const wide = join(testFolder(t), 'plants.db')
-  execute(
-    wide, "PRAGMA encoding = 'UTF-16le'; CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)"
-  )
+  execute(wide, `PRAGMA encoding = 'UTF-16le'; ${TABLE})`)
   await t.rejects(sqliteSource(wide), { message: /plants\.db cannot be read: its text is in UTF-16le, not in UTF-8$/ })
 
   const damaged = databaseWith(t, 2_000, 'PRAGMA wal_checkpoint(TRUNCATE)')

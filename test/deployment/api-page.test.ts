@@ -47,7 +47,7 @@ t.test('the API page sends a create request with the token that was entered', wi
   t.strictSame(page.errors, [], 'its security policy refuses nothing that it needs')
 })
 
-t.test('the API page is as dark as the system, at once, and its texts can be read', withBrowser, async t => {
+t.test('the API page is dark if the system is, at once when that changes, and can be read', withBrowser, async t => {
   const { page } = await open(t, 1200, 'dark')
   await openAll(page)
   /** Of each text on the page, how much its brightness differs from that of what is behind it; from 0 to 255. */

@@ -76,10 +76,8 @@ for (const name of ['architecture.svg', 'request.svg', 'shared-commit.svg']) {
 
 /** Each module of src that another one imports as a value; paths such as `src/stores/sqlite/database.ts`. */
 function importsOfSource (): { from: string, to: string }[] {
-  const files = readdirSync(projectFile('src'), { recursive: true, encoding: 'utf8' }).filter(
-    name => name.endsWith('.ts')
-  )
-  return files.flatMap(file => {
+  const names = readdirSync(projectFile('src'), { recursive: true, encoding: 'utf8' })
+  return names.filter(name => name.endsWith('.ts')).flatMap(file => {
     const code = readFileSync(projectFile(join('src', file)), 'utf8').replace(/^(?:im|ex)port type [^']*'.*'/gm, '')
     const targets = [...code.matchAll(/(?:from |import\()'(\.[^']*)\.js'/g)]
     return targets.map(([, target = '']) => ({ from: join('src', file), to: join('src', file, '..', `${target}.ts`) }))
@@ -94,9 +92,7 @@ t.test('architecture.svg shows the modules of src, and all their imports, and no
     const paths = names.filter(isPath)
     for (const path of paths) t.ok(exists(path), `${id}: ${path}`)
     for (const name of names.filter(name => !isPath(name))) {
-      t.ok(
-        paths.some(path => exists(join(path, name))), `${id}: ${name}`
-      )
+      t.ok(paths.some(path => exists(join(path, name))), `${id}: ${name}`)
     }
   }
   const paths = boxes.flatMap(({ names }) => names.filter(isPath))

@@ -88,7 +88,7 @@ async function listen (t: Test, listener: RequestListener): Promise<string> {
   return String((server.address() as AddressInfo).port)
 }
 
-t.test('the image\'s health check asks the service at HOST and PORT, also over TLS', async t => {
+t.test('the image\'s health check asks HOST and PORT, over TLS whatever the certificate names', async t => {
   const { cert, key } = makeCertificate(testFolder(t), 'plants.example')
   const withIPv6 = Object.values(networkInterfaces()).flat().some(address => address?.address === '::1')
   const hosts = ['127.0.0.1', '0.0.0.0', 'localhost', join(testFolder(t), 'plant-store.sock')]

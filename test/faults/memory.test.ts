@@ -46,7 +46,8 @@ t.test('1,600 requests of 1 MB while another program locks the database do not c
   t.equal((await create(service.address, { id: 5_000_000 })).status, 200)
 })
 
-t.test('in chunks of one byte, which each take memory, bodies of 500 kB are refused, and of 30 kB stored', async t => {
+t.test('bodies of 500 kB in chunks of one byte, which each take memory, are refused, of 30 kB stored, ' +
+  'in less than 256 MB', async t => {
   const service = await startService(t, {}, SMALL_HEAP)
   const send = async (size: number) => Promise.all([1, 2, 3, 4].map(async id => {
     const body = JSON.stringify({ id: size + id, name: 'x'.repeat(size) })

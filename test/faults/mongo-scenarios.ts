@@ -103,7 +103,7 @@ export const scenarios: Scenario<Stage>[] = [
   { name: 'write concern error 64 once', fault: writeConcernFails(64, 1), statuses: [200, 200] },
   { name: 'write concern error 91 three times', fault: writeConcernFails(91, 3), statuses: [200, 200] },
   { name: 'the insert is delayed by half a second', fault: insertIsDelayed(500, 1), statuses: [200, 200] },
-  { name: 'every insert takes too long', fault: insertIsDelayed(2_500, 'always'), statuses: [504, 504] },
+  { name: 'every insert is slower than STORE_TIMEOUT', fault: insertIsDelayed(2_500, 'always'), statuses: [504, 504] },
   { name: 'the read-back fails once', existing: same, fault: readFails(11600, 1), statuses: [200, 200] },
   { name: 'the read-back fails each time', existing: same, fault: readFails(134, 'always'), statuses: [504, 200] },
   { name: 'the primary steps down', fault: ({ stepDown }) => stepDown(), statuses: [200, 200], storeTimeout: MINUTE }
@@ -132,7 +132,7 @@ export const scriptedScenarios: Scenario<ScriptedStage>[] = [
   { name: 'the reply is lost', fault: meets('insert', loseReply()), statuses: [200, 200] },
   { name: 'every reply is lost', fault: meets('insert', loseReply(), ALWAYS), statuses: [504, 504] },
   { name: 'the connection closes after storing', fault: meets('insert', closeAfterStoring()), statuses: [200, 200] },
-  { name: 'every one closes after storing', fault: meets('insert', closeAfterStoring(), ALWAYS), statuses: [504, 504] },
+  { name: 'each one closes after storing', fault: meets('insert', closeAfterStoring(), ALWAYS), statuses: [504, 504] },
   { name: 'many replies are lost', fault: meets('insert', closeAfterStoring(), 6), statuses: new Array(300).fill(200) },
   {
     name: 'every connection closes while the reply is delayed',

@@ -15,19 +15,14 @@ async function simulateWith ({ file, find, replace }: Bug): Promise<string> {
   const copy = mkdtempSync(join(build, 'bugs', 'bug-'))
   try {
     for (const folder of ['src', 'test/simulation', 'test/support']) {
-      cpSync(
-        join(build, folder), join(copy, folder), { recursive: true }
-      )
+      cpSync(join(build, folder), join(copy, folder), { recursive: true })
     }
     const path = join(copy, 'src', file)
     const source = readFileSync(path, 'utf8')
     if (source.split(find).length < 2) throw new Error(`${file} has no «${find}»`)
     writeFileSync(path, source.replace(find, replace))
-    const child = spawn(
-      process.execPath,
-      [join(copy, 'test/simulation/simulate.js'), '--count', '10000'],
-      { env: { ...process.env, NODE_OPTIONS: '' } }
-    )
+    const words = [join(copy, 'test/simulation/simulate.js'), '--count', '10000']
+    const child = spawn(process.execPath, words, { env: { ...process.env, NODE_OPTIONS: '' } })
     const [output] = await Promise.all([text(child.stdout), once(child, 'close')])
     return output
   } finally {

@@ -15,13 +15,12 @@ import { lockSqlite } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
 import { VirtualClock } from '../support/virtual-clock.js'
 
-t.test('ACCESS_LOG writes one line for each request, without secrets, and loses none at shutdown', async t => {
+t.test('ACCESS_LOG writes one line for each request, without secrets, and loses none at shutdown; ' +
+  'that of a 503 has its reason', async t => {
   const service = await startService(t, { ACCESS_LOG: 'true', STORE_TIMEOUT: '1000' })
   await fetch(`${service.address}/plants?access_token=${token}`, {
     method: 'POST',
-    headers: {
-      authorization: `Bearer ${token}`, 'content-type': 'application/json'
-    },
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: '{"id":1,"name":"a name nobody may read"}'
   })
   await create(service.address, { bearer: 'another-access-token' })

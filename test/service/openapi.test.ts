@@ -17,9 +17,7 @@ t.test('/openapi.json describes everything a client needs, and is served without
   const document = response.json()
   t.match(document, {
     openapi: /^3\.1\./,
-    info: {
-      title: String, version: /^\d+\.\d+\.\d+/, license: { name: 'MIT', identifier: 'MIT' }
-    },
+    info: { title: String, version: /^\d+\.\d+\.\d+/, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: '.' }]
   })
   t.match(document.components.securitySchemes, { bearer: { type: 'http', scheme: 'bearer' } })

@@ -39,7 +39,8 @@ async function serveHolding (t: Test, configuration: Partial<Configuration> = {}
   return { port, ids, release, close, executed: async (count: number) => until(() => ids.length >= count) }
 }
 
-t.test('during a shutdown, established connections get Connection: close, new ones are refused', async t => {
+t.test('during a shutdown, a request on an established connection is answered with Connection: close; ' +
+  'new connections are refused', async t => {
   const { port, release, close, executed } = await serveHolding(t)
   const [pending, idle] = [await RawConnection.open(t, port), await RawConnection.open(t, port)]
   pending.write(create(1))
@@ -63,9 +64,8 @@ t.test('during a shutdown, established connections get Connection: close, new on
 for (const scheme of ['http', 'https']) {
   t.test(`over ${scheme}, a shutdown waits for a slow store, and not for connections without a request`, async t => {
     const { cert, key, pem } = makeCertificate(testFolder(t), 'a')
-    const { port, release, close, executed } = await serveHolding(
-      t, scheme === 'https' ? { tls: readTlsPair(cert, key) } : {}
-    )
+    const configuration = scheme === 'https' ? { tls: readTlsPair(cert, key) } : {}
+    const { port, release, close, executed } = await serveHolding(t, configuration)
     const connect = async () => {
       const client = scheme === 'https' ? tls.connect({ port, ca: pem }) : net.connect({ port })
       t.teardown(() => { client.destroy() })
@@ -89,16 +89,8 @@ t.test('a second signal exits immediately', async t => {
   const service = await startService(t)
   // The shutdown would wait for a request that never completes.
   const connection = await RawConnection.open(t, Number(new URL(service.address).port))
-  connection.write(
-    'POST /plants HTTP/1.1',
-    'Host: h',
-    `Authorization: Bearer ${token}`,
-    'Content-Type: application/json',
-    'Content-Length: 10',
-    'Expect: 100-continue',
-    '',
-    ''
-  )
+  const head = ['POST /plants HTTP/1.1', 'Host: h', `Authorization: Bearer ${token}`, 'Content-Type: application/json']
+  connection.write(...head, 'Content-Length: 10', 'Expect: 100-continue', '', '')
   t.equal((await connection.answer()).status, 100, 'the service has received the request')
   service.child.kill('SIGTERM')
   await service.logged('SIGTERM: finishing pending requests')

@@ -103,9 +103,8 @@ async function nameOf (address: string, ca: string): Promise<string> {
     request(`${address}/health/live`, { ca, agent: false }, response => {
       const socket = response.socket as TLSSocket
       const { CN } = socket.getPeerCertificate().subject
-      if (response.statusCode !== 200 || !['TLSv1.2', 'TLSv1.3'].includes(
-        String(socket.getProtocol())
-      )) reject(new Error(`${response.statusCode}`))
+      const isModern = ['TLSv1.2', 'TLSv1.3'].includes(String(socket.getProtocol()))
+      if (response.statusCode !== 200 || !isModern) reject(new Error(`${response.statusCode}`))
       response.resume().on('end', () => resolve(String(CN)))
     }).on('error', reject).end()
   })

@@ -26,7 +26,8 @@ const faults = `
     if (isBlocking) block()
   })`
 
-t.test('the first screen\'s curl works; a lagging event loop refuses; an uncaught error finishes requests', async t => {
+t.test('without configuration the first screen shows how to send a request, and its curl command works; ' +
+  'plants are refused while the event loop lags; after an uncaught exception requests are finished', async t => {
   const folder = t.testdir()
   const preload = ['--import', `data:text/javascript,${encodeURIComponent(faults)}`]
   const service = launch(t, { DATA_DIR: folder }, { preload })
@@ -81,16 +82,14 @@ t.test('a port in use is reported in one line', async t => {
 })
 
 t.test('SIGTERM is handled even while the program is loading: a process with PID 1 would ignore it', async t => {
-  const service = launch(t, {
-    DATA_DIR: t.testdir(), ACCESS_TOKENS: token
-  }, { preload: signalWhileLoading('/command-line.js', 'SIGTERM') })
+  const preload = signalWhileLoading('/command-line.js', 'SIGTERM')
+  const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload })
   t.match(await service.ended, { code: 143, signal: null, stdout: '', stderr: '' })
 })
 
 t.test('SIGTERM during startup is a clean stop', async t => {
-  const service = launch(t, {
-    DATA_DIR: t.testdir(), ACCESS_TOKENS: token
-  }, { preload: signalWhileLoading('/service/app.js', 'SIGTERM') })
+  const preload = signalWhileLoading('/service/app.js', 'SIGTERM')
+  const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload })
   t.match(await service.ended, { code: 0, signal: null, stderr: '' })
   t.strictSame(service.log.map(({ msg }) => msg), ['SIGTERM: finishing pending requests, then exiting', 'stopped'])
 })

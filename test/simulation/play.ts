@@ -95,9 +95,8 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     const { id, text, at } = request
     const plant = `${id} ${text}`
     const status = payload instanceof ApiError ? payload.statusCode as Status : 200
-    say?.(`${status} for ${plant}${payload instanceof ApiError
-      ? ` (${payload.cause instanceof Error ? payload.cause.message : payload.message})`
-      : ''}`)
+    const reason = payload instanceof ApiError ? payload.cause ?? payload : ''
+    say?.(`${status} for ${plant} ${reason instanceof Error ? reason.message : ''}`)
     if (request.status !== undefined) return contradict(`two responses for ${plant}`)
     request.status = status
     unanswered--
@@ -185,19 +184,14 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   await pass(storeTimeout + 13_000)
   if (closingAt < Infinity && !isClosed) contradict('close never resolves')
   if (queue.pending !== 0 || queue.bytes !== 0) {
-    contradict(
-    `${queue.pending} requests of ${queue.bytes} bytes are still pending`
-    )
+    contradict(`${queue.pending} requests of ${queue.bytes} bytes are still pending`)
   }
   if (simulated.writes > 100 * requests.length + 50) {
-    contradict(
-    `${simulated.writes} writes for ${requests.length} requests`
-    )
+    contradict(`${simulated.writes} writes for ${requests.length} requests`)
   }
   for (const { id, text, status } of requests) {
-    const isRefused = status === 503 && requests.every(
-      other => `${other.id} ${other.text}` !== `${id} ${text}` || other.status === 503
-    )
+    const ofPlant = requests.filter(other => other.id === id && other.text === text)
+    const isRefused = status === 503 && ofPlant.every(other => other.status === 503)
     if (isRefused && simulated.everStored.has(`${id} ${text}`)) contradict(`503 for ${id} ${text}, which was stored`)
   }
   if (contradiction !== undefined) return contradiction

@@ -121,11 +121,8 @@ export class SimulatedMongo extends SimulatedStore {
     const startedAt = this.clock.now()
     const connection = { address: ADDRESS, connectionId: number }
     const fault = this.takeFault('connect') ?? this.takeFault('write')
-    this.log?.(
-      `insert ${number} of ${documents.map(document => `${document._id} ${textOf(document)}`).join(
-        ', '
-      )}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`
-    )
+    const plants = () => documents.map(document => `${document._id} ${textOf(document)}`).join(', ')
+    this.log?.(`insert ${number} of ${plants()}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
     const ends = fault === undefined ? () => {} : this.faultBegins()
     return new Promise<object>((resolve, reject) => {
       signal.addEventListener('abort', () => {
@@ -167,6 +164,9 @@ export class SimulatedMongo extends SimulatedStore {
       return
     }
     if (fault?.kind === 'slow' || this.#isLagging) this.isUncertain = true
+    let early: { durable: boolean } | undefined
+    if (fault?.kind === 'write concern error') early = { durable: false }
+    else if (command.writeConcern.w !== 'majority') early = { durable: true }
     this.#after(latency + (fault?.kind === 'slow' ? fault.after : 0), () => {
       if (fault?.kind === 'error') {
         const stores = fault.stores && !REFUSED.includes(fault.code)
@@ -191,9 +191,7 @@ export class SimulatedMongo extends SimulatedStore {
             ? new DriverError('MongoNetworkError', 'connection closed')
             : serverError(11602, []))
         })
-      }, fault?.kind === 'write concern error'
-        ? { durable: false }
-        : command.writeConcern.w === 'majority' ? undefined : { durable: true })
+      }, early)
     })
   }
 
@@ -284,22 +282,15 @@ export class SimulatedMongo extends SimulatedStore {
   }
 
   #failUnsent ({ error, after }: Extract<Fault, { kind: 'unsent' }>, reject: (error: Error) => void): void {
-    const server = {
-      address: ADDRESS, type: 'Unknown', error: error === 'silent' ? null : new Error('connect ECONNREFUSED')
-    }
+    const refused = error === 'silent' ? null : new Error('connect ECONNREFUSED')
+    const servers = new Map([[ADDRESS, { address: ADDRESS, type: 'Unknown', error: refused }]])
     if (error === 'silent' || error === 'checkout' || !this.story.monitors) this.isUncertain = true
     this.#after(after, () => {
       switch (error) {
-        case 'checkout': return reject(
-          new DriverError('MongoWaitQueueTimeoutError', 'timed out while checking out a connection')
-        )
+        case 'checkout': return reject(new DriverError('MongoWaitQueueTimeoutError', 'no connection in time'))
         case 'handshake': return reject(serverError(91, []))
         case 'connection': return reject(new DriverError('MongoNetworkError', 'connection refused'))
-        default: reject(
-          new DriverError('MongoServerSelectionError', 'selection timed out', {
-            reason: { servers: new Map([[ADDRESS, server]]) }
-          })
-        )
+        default: reject(new DriverError('MongoServerSelectionError', 'selection timed out', { reason: { servers } }))
       }
     })
   }

@@ -68,12 +68,8 @@ export function storyOf (seed: number): Story {
       for (let count = random.pick(1, 1, 2, 3, 8); count > 0; count--) {
         const id = 1 + random.below(ids)
         // Mostly a new plant, sometimes one that was created before.
-        steps.push({
-          at,
-          do: 'create',
-          id,
-          text: random.chance(0.3) ? 'fern' : random.chance(0.5) ? 'fern, tall' : `plant ${steps.length}`
-        })
+        const others = () => random.chance(0.5) ? 'fern, tall' : `plant ${steps.length}`
+        steps.push({ at, do: 'create', id, text: random.chance(0.3) ? 'fern' : others() })
       }
     } else if (sort < 0.58) {
       const fault: Fault = { kind: 'rejects', writes: random.chance(0.5) }
@@ -107,9 +103,8 @@ function mongoFault (at: number, random: Random): Step {
   if (sort < 0.22) return { at, do: 'fault', to: 'connect', fault: unsent(random), times }
   if (sort < 0.36) {
     const fault = random.pick<Fault>(
-      {
-        kind: 'error', code: random.pick(11600, 134, 13), labels: [], stores: false
-      }, { kind: 'lost', late: undefined, closedAfter: random.pick(undefined, 5) },
+      { kind: 'error', code: random.pick(11600, 134, 13), labels: [], stores: false },
+      { kind: 'lost', late: undefined, closedAfter: random.pick(undefined, 5) },
       { kind: 'slow', after: random.pick(30, 400) }
     )
     return { at, do: 'fault', to: 'read', fault, times }

@@ -101,8 +101,7 @@ const storeThatChanges = (change: (plant: NewPlant) => NewPlant): typeof SoundSt
 t.test('the suite detects a store that violates the contract', async t => {
   const [
     DURABLE = '', EXACT = '', TAKEN = '', AT_ONCE = '', LATE = '', OPEN = '', CLOSE = '', TWICE = '', NO_PLANT = ''
-  ] =
-    plantStoreContract.map(({ name }) => name)
+  ] = plantStoreContract.map(({ name }) => name)
 
   async function violates (what: string, Store: typeof SoundStore, check: string): Promise<void> {
     t.ok((await failedChecks(() => completeSetup(Store))).includes(check), `a store that ${what}`)
@@ -110,17 +109,14 @@ t.test('the suite detects a store that violates the contract', async t => {
 
   await violates('acknowledges plants without storing them', storeWith(async () => 'stored'), DURABLE)
   await violates('keeps ids as doubles', storeThatChanges(plant => ({ ...plant, id: BigInt(Number(plant.id)) })), EXACT)
-  await violates('truncates texts at a NUL', storeThatChanges(plant => ({
-    ...plant, name: plant.name.split('\0')[0] as string
-  })), EXACT)
+  const truncated = (plant: NewPlant) => ({ ...plant, name: plant.name.split('\0')[0] as string })
+  await violates('truncates texts at a NUL', storeThatChanges(truncated), EXACT)
   await violates('normalises texts', storeThatChanges(plant => ({ ...plant, name: plant.name.normalize() })), EXACT)
-  await violates(
-    'treats an empty tag as none', storeThatChanges(({ tag, ...plant }) => tag ? { ...plant, tag } : plant), EXACT
-  )
+  const untagged = ({ tag, ...plant }: NewPlant) => tag ? { ...plant, tag } : plant
+  await violates('treats an empty tag as none', storeThatChanges(untagged), EXACT)
   await violates('stores additional fields', storeThatChanges(plant => Object.assign({ at: 0 }, plant)), DURABLE)
-  await violates(
-    'modifies the plants it is given', storeThatChanges(plant => Object.assign(plant, { tag: plant.tag ?? '' })), TAKEN
-  )
+  const modified = (plant: NewPlant) => Object.assign(plant, { tag: plant.tag ?? '' })
+  await violates('modifies the plants it is given', storeThatChanges(modified), TAKEN)
   await violates('ignores case when it compares a name', storeWith((store, create, plant, deadline) => {
     const name = store.plants.get(plant.id)?.name
     return create(name?.toLowerCase() === plant.name.toLowerCase() ? { ...plant, name } : plant, deadline)

@@ -35,6 +35,10 @@ const unknown = (message: RegExp | string = /./) => ({ name: 'PlantOutcomeUnknow
 const message = `refused: { name: "${FICUS.name}", tag: "${FICUS.tag}" }`
 const duplicate = writeErrors({ at: [0], code: 11000, message })
 
+/** A duplicate that is not found by a read of what the majority has. */
+const uncommitted = (keyPattern?: object): Cue => () =>
+  ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: message, keyPattern }] })
+
 /** What MongoDB does with the insert of one plant, and the results. */
 const inserts: [name: string, insert: Cue, result: object][] = [
   ['the response counts none', miscount(0), [unknown('MongoDB: the response counts 0 of 1 inserted, 0 errors')]],
@@ -42,24 +46,12 @@ const inserts: [name: string, insert: Cue, result: object][] = [
   ['the response counts nothing', miscount(undefined), [unknown(/counts undefined of 1 inserted/)]],
   ['the count is a double', miscount(new Double(1)), ['stored']],
   ['the count is a long', miscount(Long.fromNumber(1)), ['stored']],
-  [
-    'another unique index refuses it',
-    duplicate,
-    [refused('MongoDB: another unique index of the collection refuses it')]
-  ],
+  ['another unique index refuses it', duplicate, [refused(/^MongoDB: another unique index of the .* refuses it$/)]],
   ['an error with NoWritesPerformed', answer({ code: 112, labels: ['NoWritesPerformed'] }), notStored],
-  ['an error that the server says is worth another try', answer({
-    code: 9999, labels: ['RetryableError'], message
-  }), unknown('MongoDB: error 9999')],
+  ['an error worth another try', answer({ code: 9999, labels: ['RetryableError'], message }), unknown(/ error 9999$/)],
   ['an error without a code', answer({ code: undefined, message }), unknown('MongoDB: error without a code')],
-  ['a duplicate that the majority does not have, of a server that does not name the index',
-    () => ({
-      ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: message }]
-    }), [unknown(/not on the majority yet/)]],
-  ['a duplicate of the id that the majority does not have',
-    () => ({
-      ok: 1, n: 0, writeErrors: [{ index: 0, code: 11000, errmsg: message, keyPattern: { _id: 1 } }]
-    }), [unknown(/not on the majority yet/)]],
+  ['a duplicate that the majority lacks, of a server that names no index', uncommitted(), [unknown(/majority yet$/)]],
+  ['a duplicate of the id that the majority lacks', uncommitted({ _id: 1 }), [unknown(/majority yet$/)]],
   ['a duplicate as the error of the command', answer({ code: 11000, message }), [unknown(/not on the majority yet/)]],
   ['a write concern error', writeConcernError({ code: 64, message }), [unknown('MongoDB: write concern error 64')]],
   ['the connection closes before storing', closeBeforeStoring(), unknown()],
@@ -92,9 +84,8 @@ t.test('a plant has the outcome that the evidence allows, whichever copy of the 
     }
     mongo.on('find', answer({ code: 11602, message }), { times: 2 })
     const unread = await writer.write([again], soon())
-    t.match(
-      unread, [unknown('MongoDB: a plant with this id exists, but could not be read: MongoDB: error 11602')], name
-    )
+    const fault = 'MongoDB: a plant with this id exists, but could not be read: MongoDB: error 11602'
+    t.match(unread, [unknown(fault)], name)
   }
 })
 
@@ -119,9 +110,8 @@ t.test('the client\'s options for decoding responses make no difference', async 
     t.strictSame(await write(plant), ['same'], JSON.stringify(settings))
     t.strictSame(await write({ ...plant, name: 'Fern' }), ['taken'], JSON.stringify(settings))
     mongo.on('insert', stepDown())
-    t.match(
-      await write({ id: BigInt(index), name: 'Fern' }), unknown(), 'the driver reads the topology version in an error'
-    )
+    const interrupted = await write({ id: BigInt(index), name: 'Fern' })
+    t.match(interrupted, unknown(), 'the driver reads the topology version in an error')
   }
 })
 
@@ -194,9 +184,7 @@ t.test('a batch is refused as a whole if each document is, but for no fault of t
     return writer.write(plants, soon())
   }
   for (const code of [13, 18, 20, 26, 73, 166, 371, 8000, 13297, 14031]) {
-    t.match(
-      await write([0, 1, 2], code), refused(`MongoDB: write error ${code}`)
-    )
+    t.match(await write([0, 1, 2], code), refused(`MongoDB: write error ${code}`))
   }
   t.type(await write([0, 1, 2], 121), Array, 'each plant is refused for itself')
   t.match(await write([0, 2], 13), [refused(/13/), 'stored', refused(/13/)])
@@ -233,24 +221,15 @@ t.test('the reason why MongoDB is unreachable is one line, without what a server
     [failed({ address: 'a:1', error: null, type: 'RSSecondary' }), 'MongoDB is not reachable: a:1: RSSecondary'],
     [failed(), 'MongoDB: timed out'],
     [withoutReason, 'MongoDB: timed out'],
-    [
-      new Error(`the pool was cleared because of "${message}"`, { cause: refusal }),
-      'MongoDB: error 18 (AuthenticationFailed)'
-    ],
-    [new DOMException('aborted', {
-      name: 'AbortError', cause: new Error('no response in time')
-    }), 'MongoDB: no response in time'],
+    [new Error(`cleared because of "${message}"`, { cause: refusal }), 'MongoDB: error 18 (AuthenticationFailed)'],
+    [new DOMException('aborted', { name: 'AbortError', cause: new Error('too late') }), 'MongoDB: too late'],
     [Object.assign(new Error('refused'), { reason: 'a field of the server\'s' }), 'MongoDB: refused']
   ]
   for (const [error, line] of lines) t.equal(faultOf(error), line)
-  t.match(
-    commandFailure(failed({ address: 'a:1', error: refusal }), false),
-    refused(/^MongoDB is not reachable: a:1: error 18/),
-    'every server refuses the user'
-  )
-  const oneOfTwo = failed({ address: 'a:1', error: refusal }, {
-    address: 'b:2', error: new Error('connect ECONNREFUSED')
-  })
+  const everyOne = commandFailure(failed({ address: 'a:1', error: refusal }), false)
+  t.match(everyOne, refused(/^MongoDB is not reachable: a:1: error 18/), 'every server refuses the user')
+  const away = new Error('connect ECONNREFUSED')
+  const oneOfTwo = failed({ address: 'a:1', error: refusal }, { address: 'b:2', error: away })
   t.match(commandFailure(oneOfTwo, false), notStored)
 })
 

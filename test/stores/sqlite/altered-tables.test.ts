@@ -49,7 +49,11 @@ const refusals: { what: string, table?: string, sql?: string, reason: RegExp }[]
       CREATE UNIQUE INDEX other ON plants(substr(name, 1, 12)) WHERE name LIKE '${SECRET}%'`,
     reason: /2067/
   },
-  { what: 'a CHECK', table: `${TABLE}, CONSTRAINT no_ficus CHECK (name NOT LIKE '${SECRET}%'))`, reason: /error 275/ },
+  {
+    what: 'a CHECK',
+    table: `${TABLE}, CONSTRAINT no_ficus CHECK (name NOT LIKE '${SECRET}%'))`,
+    reason: /constraint failed \(SQLite error 275\)/
+  },
   {
     what: 'a UNIQUE that would replace other plants',
     table: `${TABLE} UNIQUE ON CONFLICT REPLACE)`,
@@ -62,7 +66,11 @@ const refusals: { what: string, table?: string, sql?: string, reason: RegExp }[]
     table: `${TAGS}; ${TABLE} REFERENCES tags DEFERRABLE INITIALLY DEFERRED)`,
     reason: /FOREIGN KEY/
   },
-  { what: 'RAISE(ABORT)', sql: raising("ABORT, 'no'").replace("'no'", "'no ' || NEW.name"), reason: /1811/ },
+  {
+    what: 'RAISE(ABORT) that quotes the plant',
+    sql: raising("ABORT, 'no'").replace("'no'", "'no ' || NEW.name"),
+    reason: /1811/
+  },
   { what: 'RAISE(FAIL)', sql: raising("FAIL, 'no'"), reason: /1811/ },
   { what: 'RAISE(FAIL) after the insert', sql: raising("FAIL, 'no'", 'AFTER'), reason: /1811/ },
   { what: 'RAISE(ROLLBACK)', sql: raising("ROLLBACK, 'no'"), reason: /1811/ },
@@ -108,7 +116,10 @@ t.test('any other change to the table is named, and the SQL in the message undoe
       message: /the column height is REAL NOT NULL, but must be one that needs no value/
     },
     { columns: `id INTEGER, ${NAME}, tag TEXT)`, message: /the column id is INTEGER, but must be INTEGER PRIMARY KEY/ },
-    { columns: `id TEXT PRIMARY KEY, ${NAME}, tag TEXT)`, message: /id is TEXT PRIMARY KEY, but must be INTEGER/ },
+    {
+      columns: `id TEXT PRIMARY KEY, ${NAME}, tag TEXT)`,
+      message: /the column id is TEXT PRIMARY KEY, but must be INTEGER PRIMARY KEY/
+    },
     {
       columns: `id INTEGER, ${NAME}, tag TEXT, place TEXT, PRIMARY KEY(id, place))`,
       message: /the column place is TEXT PRIMARY KEY, but must be one that needs no value/
@@ -116,14 +127,20 @@ t.test('any other change to the table is named, and the SQL in the message undoe
     { columns: `${ID}, name TEXT, tag TEXT)`, message: /the column name is TEXT, but must be TEXT NOT NULL/ },
     {
       columns: `${ID}, name VARCHAR(80) NOT NULL, tag NOT NULL DEFAULT 1)`,
-      message: /name is VARCHAR\(80\) NOT NULL, but .*, and the column tag is untyped NOT NULL, but must be TEXT\./
+      message: /\(80\) NOT NULL, but must be TEXT NOT NULL, and the column tag is untyped NOT NULL, but must be TEXT\./
     },
-    { columns: `${ID}, ${NAME}, tag TEXT AS (upper(name)))`, message: /tag is TEXT GENERATED, but must be TEXT/ },
+    {
+      columns: `${ID}, ${NAME}, tag TEXT AS (upper(name)))`,
+      message: /the column tag is TEXT GENERATED, but must be TEXT/
+    },
     {
       columns: `${ID}, ${NAME}, tag TEXT) WITHOUT ROWID`,
       message: /the column id is INTEGER PRIMARY KEY WITHOUT ROWID, but must be INTEGER PRIMARY KEY/
     },
-    { columns: `${ID}, ${NAME})`, message: /no column tag, which .*: ALTER TABLE plants ADD COLUMN tag TEXT$/ },
+    {
+      columns: `${ID}, ${NAME})`,
+      message: /no column tag, which must be TEXT.*: ALTER TABLE plants ADD COLUMN tag TEXT$/
+    },
     {
       more: 'ALTER TABLE plants RENAME COLUMN name TO "a ""b"""',
       message: /no column name, .*: ALTER TABLE plants RENAME COLUMN "a ""b""" TO name$/
@@ -150,7 +167,7 @@ t.test('a file of another program or a newer version, or without the table, is r
   const files: { make: string, message: RegExp }[] = [
     {
       make: `${TABLE}); PRAGMA user_version = 1; ALTER TABLE plants RENAME TO p; CREATE VIEW plants AS SELECT * FROM p`,
-      message: /there is no table plants\. .* restore a backup, or .*: ALTER TABLE "its new name" RENAME TO plants$/
+      message: /no table plants\. To undo .* restore a backup, or .*: ALTER TABLE "its new name" RENAME TO plants$/
     },
     {
       make: 'CREATE TABLE plants(id INTEGER PRIMARY KEY, tag TEXT); PRAGMA user_version = 1',
@@ -160,8 +177,14 @@ t.test('a file of another program or a newer version, or without the table, is r
       make: `PRAGMA encoding = 'UTF-16le'; ${TABLE})`,
       message: /is in UTF-16le, but must be in UTF-8: make a new file by "sqlite3 \S+ \.dump \| sqlite3 new\.db"/
     },
-    { make: 'CREATE TABLE plants(id TEXT, name TEXT)', message: /\d\.db is an SQLite database of another program: / },
-    { make: 'PRAGMA user_version = 99', message: /\d\.db has format 99, .* reads format 1: use the newer version$/ }
+    {
+      make: 'CREATE TABLE plants(id TEXT, name TEXT)',
+      message: /\d\.db is an SQLite database of another program: choose another folder$/
+    },
+    {
+      make: 'PRAGMA user_version = 99',
+      message: /\d\.db has format 99, made by a newer plant-store; .* reads format 1: use the newer version$/
+    }
   ]
   for (const [index, { make, message }] of files.entries()) {
     const path = join(folder, `${index}.db`)

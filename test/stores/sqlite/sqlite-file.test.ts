@@ -79,9 +79,8 @@ t.test('a backup that was copied over the file beside the old one\'s log is not 
   const folder = t.testdir({ 'link.db': t.fixture('symlink', 'plants.db') })
   const path = join(folder, 'plants.db')
   makeWithLog(path, 3_000)
-  execute(
-    join(folder, 'backup.db'), `${TABLE}); INSERT INTO plants VALUES (2, 'Fern', 'green'); PRAGMA user_version = 1`
-  )
+  const content = `${TABLE}); INSERT INTO plants VALUES (2, 'Fern', 'green'); PRAGMA user_version = 1`
+  execute(join(folder, 'backup.db'), content)
   const backup = readFileSync(join(folder, 'backup.db'))
   const message = /(\S+plants\.db-wal) is the log of another database than .*: move \1 and its -shm away/
   for (const content of [backup, Buffer.alloc(0)]) {
@@ -94,9 +93,8 @@ t.test('a backup that was copied over the file beside the old one\'s log is not 
   }
   const { PATH } = process.env
   process.env.PATH = ''
-  t.throws(
-    () => openTable(t, path), { failure: { kind: 'unusable' }, message }, 'not even where no program reads the header'
-  )
+  // Not even where no program reads the header.
+  t.throws(() => openTable(t, path), { failure: { kind: 'unusable' }, message })
   process.env.PATH = PATH
   rmSync(path)
   t.throws(() => openTable(t, path), { failure: { kind: 'unusable' }, message }, 'nor is a log without a file emptied')

@@ -92,21 +92,16 @@ t.test('the store recovers if its thread dies', async t => {
   const inFlight = store.create({ id: 2n, name: 'Fern' }, soon())
   await new Promise(resolve => setImmediate(resolve))
   kill()
-  t.match(
-    await inFlight,
-    /^(stored|same)$/,
-    'the thread dies after the request: its answer counts, or the next attempt settles it'
-  )
+  // The thread dies after the request: its answer counts, or the next attempt settles it.
+  t.match(await inFlight, /^(stored|same)$/)
 
   t.equal(await store.create(FICUS, soon()), 'same')
   kill()
   const closing = store.create({ id: 3n, name: 'Moss' }, soon()).catch((error: unknown) => error)
   await Promise.all([store.close(), sleep(1)])
   const result = await closing
-  t.ok(
-    result === 'stored' || result instanceof PlantOutcomeUnknown,
-    'the thread dies while the store is closing: the request is not retried'
-  )
+  // The thread dies while the store is closing: the request is not retried.
+  t.ok(result === 'stored' || result instanceof PlantOutcomeUnknown)
   t.ok(plantsInFile(path).size >= 2)
 })
 
@@ -130,7 +125,7 @@ t.test('a store that failed to open can be opened later; a closed one cannot', a
 })
 
 t.test('a thread whose code cannot be loaded, as in a bundle, makes the store unusable at once', async t => {
-  const message = /^SQLite: the code of the database thread cannot be loaded \(.*\): .* mark plant-store as external$/
+  const message = /^SQLite: .* thread cannot be loaded \(.*\): if the app is bundled, mark plant-store as external$/
   for (const address of [import.meta.url, undefined]) {
     const client = new SqliteClient('plants.db', systemClock, () => new Worker(new URL('./missing.js', address)))
     await t.rejects(client.open(), { name: StoreUnusable.name, message })

@@ -1,5 +1,7 @@
-// A library to preload that makes calls fail, as on a broken disk or a full machine, while a file FAULT_SWITCH.KIND exists:
-//   write, sync   writing to or syncing a file whose path contains FAULTY_FILE, or ends with what is before its `$`, fails with EIO;
+// A library to preload that makes calls fail, as on a broken disk or a full machine, while a file FAULT_SWITCH.KIND
+// exists:
+//   write, sync   writing to or syncing a file whose path contains FAULTY_FILE, or ends with what is before its `$`,
+//                 fails with EIO;
 //   link          no hard link can be created (EPERM), as on a file system without them;
 //   thread        no thread can be started (EAGAIN), as in a container at its process limit.
 #define _GNU_SOURCE
@@ -39,10 +41,12 @@ static int faulty (int fd, const char *kind) {
 
 #define REAL(name) __typeof__(name) *real = (__typeof__(name) *) dlsym(RTLD_NEXT, #name)
 
-ssize_t pwrite (int fd, const void *bytes, size_t count, off_t at) { REAL(pwrite); return faulty(fd, "write") ? -1 : real(fd, bytes, count, at); }
-ssize_t pwrite64 (int fd, const void *bytes, size_t count, off64_t at) { REAL(pwrite64); return faulty(fd, "write") ? -1 : real(fd, bytes, count, at); }
-ssize_t write (int fd, const void *bytes, size_t count) { REAL(write); return faulty(fd, "write") ? -1 : real(fd, bytes, count); }
-ssize_t writev (int fd, const struct iovec *parts, int count) { REAL(writev); return faulty(fd, "write") ? -1 : real(fd, parts, count); }
+#define WRITE(name, ...) REAL(name); return faulty(fd, "write") ? -1 : real(fd, __VA_ARGS__)
+
+ssize_t pwrite (int fd, const void *bytes, size_t count, off_t at) { WRITE(pwrite, bytes, count, at); }
+ssize_t pwrite64 (int fd, const void *bytes, size_t count, off64_t at) { WRITE(pwrite64, bytes, count, at); }
+ssize_t write (int fd, const void *bytes, size_t count) { WRITE(write, bytes, count); }
+ssize_t writev (int fd, const struct iovec *parts, int count) { WRITE(writev, parts, count); }
 int fsync (int fd) { REAL(fsync); return faulty(fd, "sync") ? -1 : real(fd); }
 int fdatasync (int fd) { REAL(fdatasync); return faulty(fd, "sync") ? -1 : real(fd); }
 

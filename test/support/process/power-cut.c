@@ -1,6 +1,7 @@
 // A library to preload that simulates a power cut: writes that were not synced are lost. It watches the files below
 // POWER_FOLDER, except the -shm, which is recreated after a crash. Variables:
-//   POWER_TRACE    each write, sync and response is appended to this file, with the words in it that begin with "proof-";
+//   POWER_TRACE    each write, sync and response is appended to this file, with the words in it that begin with
+//                  "proof-";
 //   POWER_CUT_AT   the power is cut before the operation with this number, counted from 1: changes that were not synced
 //                  are undone, and the process exits;
 //   POWER_LIES     syncs report success but do nothing; on such a disk the tests must fail.
@@ -28,7 +29,10 @@ static long operations;
 #define REAL(name) __typeof__(name) *real = (__typeof__(name) *) dlsym(RTLD_NEXT, #name)
 
 static ssize_t real_write (int fd, const void *bytes, size_t count) { REAL(write); return real(fd, bytes, count); }
-static ssize_t real_pwrite (int fd, const void *bytes, size_t count, off_t at) { REAL(pwrite); return real(fd, bytes, count, at); }
+static ssize_t real_pwrite (int fd, const void *bytes, size_t count, off_t at) {
+  REAL(pwrite);
+  return real(fd, bytes, count, at);
+}
 static int real_open (const char *path, int flags) { REAL(open); return real(path, flags); }
 static int real_ftruncate (int fd, off_t size) { REAL(ftruncate); return real(fd, size); }
 
@@ -106,7 +110,9 @@ static void synced (const char *path, int is_folder) {
   for (struct change **place = &newest; *place != NULL;) {
     struct change *change = *place;
     const char *name = strrchr(change->path, '/');
-    int is_in = change->created && (size_t) (name - change->path) == strlen(path) && strncmp(change->path, path, strlen(path)) == 0;
+    size_t length = strlen(path);
+    int is_below = (size_t) (name - change->path) == length && strncmp(change->path, path, length) == 0;
+    int is_in = change->created && is_below;
     if (is_folder ? is_in : !change->created && strcmp(change->path, path) == 0) {
       *place = change->older;
       free(change->bytes);
@@ -163,13 +169,21 @@ static int make (const char *path, int flags, mode_t mode, int (*real) (const ch
   return fd;
 }
 
-#define MODE mode_t mode = 0; if (flags & O_CREAT) { va_list more; va_start(more, flags); mode = va_arg(more, mode_t); va_end(more); }
-int open (const char *path, int flags, ...) { MODE REAL(open); return make(path, flags, mode, (int (*) (const char *, int, ...)) real); }
-int open64 (const char *path, int flags, ...) { MODE REAL(open64); return make(path, flags, mode, (int (*) (const char *, int, ...)) real); }
+#define OPEN(name) \
+  mode_t mode = 0; \
+  if (flags & O_CREAT) { va_list more; va_start(more, flags); mode = va_arg(more, mode_t); va_end(more); } \
+  REAL(name); \
+  return make(path, flags, mode, (int (*) (const char *, int, ...)) real)
+
+int open (const char *path, int flags, ...) { OPEN(open); }
+int open64 (const char *path, int flags, ...) { OPEN(open64); }
 
 ssize_t pwrite (int fd, const void *bytes, size_t count, off_t at) { return write_at(fd, bytes, count, at, 1); }
 ssize_t pwrite64 (int fd, const void *bytes, size_t count, off64_t at) { return write_at(fd, bytes, count, at, 1); }
-ssize_t write (int fd, const void *bytes, size_t count) { answer(bytes, count); return write_at(fd, bytes, count, 0, 0); }
+ssize_t write (int fd, const void *bytes, size_t count) {
+  answer(bytes, count);
+  return write_at(fd, bytes, count, 0, 0);
+}
 
 ssize_t writev (int fd, const struct iovec *parts, int count) {
   REAL(writev);

@@ -89,16 +89,11 @@ export class Documents {
     const isOpen = end !== undefined && from + batch.length < found.length
     if (isOpen) this.#cursors.set(id, { find, last: end.key })
     else this.#cursors.delete(id)
-    const documents = batch.map(({ document }) => find.body['projection'] === undefined
-      ? document
-      : { _id: document['_id'] })
+    const isWhole = find.body['projection'] === undefined
+    const documents = batch.map(({ document }) => isWhole ? document : { _id: document['_id'] })
+    const name = last === undefined ? 'firstBatch' : 'nextBatch'
     const ns = `${database}.${find.body['find']}`
-    return {
-      cursor: {
-        id: Long.fromNumber(isOpen ? id : 0), ns, [last === undefined ? 'firstBatch' : 'nextBatch']: documents
-      },
-      ok: 1
-    }
+    return { cursor: { id: Long.fromNumber(isOpen ? id : 0), ns, [name]: documents }, ok: 1 }
   }
 
   /** The documents that a filter on `_id` selects, optionally sorted by id. */

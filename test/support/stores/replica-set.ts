@@ -109,11 +109,9 @@ export class ReplicaSet {
   async stopReplication (stop: boolean): Promise<void> {
     const primary = await this.primary()
     for (const { client, port } of this.#members) {
-      if (port !== primary.port) {
-        await client.db('admin').command({
-          configureFailPoint: 'stopReplProducer', mode: stop ? 'alwaysOn' : 'off'
-        })
-      }
+      const mode = stop ? 'alwaysOn' : 'off'
+      if (port === primary.port) continue
+      await client.db('admin').command({ configureFailPoint: 'stopReplProducer', mode })
     }
   }
 
