@@ -28,7 +28,8 @@ const batches = new WeakMap()
 let lastBatch
 
 subscribe('plant-store:batch:start', batch => {
-  batches.set(batch, tracer.startSpan('plant-store batch', { root: true, attributes: { 'plant_store.plants': batch.plants } }))
+  const attributes = { 'plant_store.plants': batch.plants }
+  batches.set(batch, tracer.startSpan('plant-store batch', { root: true, attributes }))
 })
 subscribe('plant-store:batch:end', batch => {
   lastBatch = batches.get(batch)

@@ -19,9 +19,9 @@ export async function exportPlants (command: Command, surroundings: Surroundings
   const quiet = command.quiet || (!isFile && stdout.isTTY === true)
   const source = await openSource(location)
   return runCopy({ ...command, quiet }, location, source, surroundings, async (pages, tally, signal) => {
+    if (!isFile) return writeLines(pages, stdout, tally, signal)
     // An interruption may come before the file is opened: then it must not be created again.
-    if (isFile) await createFile(file, path => writeLines(pages, createWriteStream(path, { flags: 'r+' }), tally, signal))
-    else await writeLines(pages, stdout, tally, signal)
+    await createFile(file, path => writeLines(pages, createWriteStream(path, { flags: 'r+' }), tally, signal))
   })
 }
 
@@ -39,7 +39,10 @@ function isOutputClosed (): boolean {
 async function openSource (location: StoreLocation): Promise<PlantSource> {
   const { MONGODB_URL, DATA_DIR } = location
   // The driver takes a tenth of a second to load.
-  if (MONGODB_URL === undefined) return (await import('./sources/sqlite-source.js')).sqliteSource(databaseFile(DATA_DIR))
+  if (MONGODB_URL === undefined) {
+    const { sqliteSource } = await import('./sources/sqlite-source.js')
+    return sqliteSource(databaseFile(DATA_DIR))
+  }
   const { mongoSource } = await import('./sources/mongo-source.js')
   try {
     return mongoSource(MONGODB_URL)

@@ -33,7 +33,9 @@ export const environment = Type.Object({
   MONGODB_URL: Type.Optional(text({ pattern: '^mongodb(\\+srv)?://\\S+$' }, 'a MongoDB connection string, mongodb://… or mongodb+srv://…; unset, plants go to SQLite')),
   DATA_DIR: text({ default: './data' }, 'the folder of the SQLite database plants.db'),
   ACCESS_LOG: Type.Boolean({ default: false, description: 'true or false: one log line per request' }),
-  LOG_LEVEL: Type.Union(levels.map(level => Type.Literal(level)), { default: 'info', description: `one of ${levels.join(', ')}` }),
+  LOG_LEVEL: Type.Union(levels.map(level => Type.Literal(level)), {
+    default: 'info', description: `one of ${levels.join(', ')}`
+  }),
   BODY_LIMIT: integer(limits.bodyLimit, 'bytes of a request body'),
   STORE_TIMEOUT: integer(limits.storeTimeout, 'milliseconds within which a create request gets its response'),
   QUEUE_LIMIT: integer(limits.queueLimit, 'create requests pending at once, from the first byte of the body to the response'),

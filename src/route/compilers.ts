@@ -89,7 +89,8 @@ function compileResponse (schema: TObject): Serializer {
   return payload => {
     if (shape.Check(payload)) return serialize(payload)
     if (!(payload instanceof Error)) return JSON.stringify(payload)
-    const { message, statusCode, code, error }: Error & Record<'statusCode' | 'code' | 'error', unknown> = Object(payload)
+    const { message, statusCode, code, error }: Error & Partial<Record<'statusCode' | 'code' | 'error', unknown>> =
+      payload
     return JSON.stringify({ statusCode, code, error, message })
   }
 }

@@ -2,14 +2,18 @@ import { ApiError, type ErrorName } from '../api-error.js'
 import { systemClock } from '../clock.js'
 import { Deadlines } from '../pending/deadlines.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
-import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore } from '../stores/plant-store.js'
+import {
+  PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore
+} from '../stores/plant-store.js'
 import type { PendingLimits } from '../pending/pending-limits.js'
 import type { PendingRequest } from '../pending/pending-request.js'
 import { refusalFor } from './errors.js'
 import type { PlantWire } from './schemas.js'
 
 const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
-const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = { notStored: 'not_stored', outcomeUnknown: 'unknown' }
+const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = {
+  notStored: 'not_stored', outcomeUnknown: 'unknown'
+}
 
 /**
  * Makes the function that stores the plant of a create request, durably: it resolves with the body of the response, or

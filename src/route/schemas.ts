@@ -44,11 +44,17 @@ type Headers = Record<string, { description: string, [keyword: string]: unknown 
  * invalid in OpenAPI 3.0: @fastify/swagger would leave them as they are.
  */
 const headers: Readonly<Record<number, Headers>> = {
-  401: { 'WWW-Authenticate': { description: 'The challenge of RFC 6750, section 3', type: 'string', example: 'Bearer realm="plant-store"' } },
+  401: {
+    'WWW-Authenticate': {
+      description: 'The challenge of RFC 6750, section 3', type: 'string', example: 'Bearer realm="plant-store"'
+    }
+  },
   405: { Allow: { description: 'The methods that the path accepts', type: 'string', example: 'POST' } },
   503: { 'Retry-After': { description: 'Seconds until a retry', type: 'integer', example: 1 } }
 }
-const requestId = { description: 'The id of the request in the log of the service', type: 'string', example: 'k3jd8s1q-2f' }
+const requestId = {
+  description: 'The id of the request in the log of the service', type: 'string', example: 'k3jd8s1q-2f'
+}
 
 /** The responses that some rows of the table of errors describe, by status, for Fastify's `schema.response`. */
 export function errorResponses (...names: ErrorName[]) {

@@ -23,7 +23,9 @@ export class ServiceMetrics {
   constructor (configuration: Pick<Configuration, 'tls'>, health: Pick<Health, 'fault'>) {
     collectDefaultMetrics({ register: this.registry })
     // Gauges that are named like counters, which promtool finds fault with.
-    for (const what of ['resources', 'handles', 'requests']) this.registry.removeSingleMetric(`nodejs_active_${what}_total`)
+    for (const what of ['resources', 'handles', 'requests']) {
+      this.registry.removeSingleMetric(`nodejs_active_${what}_total`)
+    }
     // The increase of a counter whose first sample is above 0 is invisible to an alert, so all series start at 0.
     for (const status of [500, 503, 504]) this.#requests.zero({ method: 'POST', route: '/plants', status_code: status })
     this.#requests.zero({ method: 'GET', route: '/health/ready', status_code: 503 })
@@ -41,14 +43,19 @@ export class ServiceMetrics {
     }
 
     const creates = new Counter({
-      ...this.#metric('plant_store_creates_total', `Create requests by outcome: ${OUTCOMES.join(', ')}`), labelNames: ['outcome']
+      ...this.#metric('plant_store_creates_total', `Create requests by outcome: ${OUTCOMES.join(', ')}`),
+      labelNames: ['outcome']
     })
     for (const outcome of OUTCOMES) creates.inc({ outcome }, 0)
     channels.createEnd.subscribe(({ outcome = 'failed' }) => { creates.inc({ outcome }) })
 
     const inFlight = new Gauge(this.#metric('plant_store_batches_in_flight', 'Pending writes to the store'))
-    const plants = new Histogram({ ...this.#metric('plant_store_batch_plants', 'Plants in one write to the store'), buckets: PLANTS })
-    const seconds = new Histogram({ ...this.#metric('plant_store_batch_duration_seconds', 'Time of one write to the store'), buckets: SECONDS })
+    const plants = new Histogram({
+      ...this.#metric('plant_store_batch_plants', 'Plants in one write to the store'), buckets: PLANTS
+    })
+    const seconds = new Histogram({
+      ...this.#metric('plant_store_batch_duration_seconds', 'Time of one write to the store'), buckets: SECONDS
+    })
     const retries = new Counter(this.#metric('plant_store_retries_total', 'Plants written again because a write failed'))
     channels.batchStart.subscribe(() => { inFlight.inc() })
     channels.batchEnd.subscribe(batch => {

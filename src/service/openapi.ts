@@ -24,7 +24,10 @@ const openapi = {
   },
   // Relative to the document, which a proxy may serve under a prefix.
   servers: [{ url: '.', description: 'This service' }],
-  tags: [{ name: 'plants', description: 'The store' }, { name: 'health', description: 'For probes; no token is needed' }]
+  tags: [
+    { name: 'plants', description: 'The store' },
+    { name: 'health', description: 'For probes; no token is needed' }
+  ]
 }
 
 interface Document { components?: object, paths?: Record<string, Record<string, { responses: object }>> }

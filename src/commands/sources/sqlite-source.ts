@@ -4,7 +4,9 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { codeOf, messageOf } from '../../error-message.js'
-import { besides, hasLog, isInWalMode, requireOwnLog, sqliteBinding, type DatabaseClass } from '../../stores/sqlite/database.js'
+import {
+  besides, hasLog, isInWalMode, requireOwnLog, sqliteBinding, type DatabaseClass
+} from '../../stores/sqlite/database.js'
 import { isDenial } from '../../stores/sqlite/sqlite-error.js'
 import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 

@@ -119,7 +119,8 @@ export class PlantsTable {
   #transaction<T> (lockWaitMs: number, work: () => T): T | SqliteError {
     let inCommit = false
     try {
-      if (lockWaitMs !== this.#lockWaitMs) this.#database.exec(`PRAGMA busy_timeout = ${Math.max(Math.trunc(lockWaitMs), 0)}`)
+      const timeout = Math.max(Math.trunc(lockWaitMs), 0)
+      if (lockWaitMs !== this.#lockWaitMs) this.#database.exec(`PRAGMA busy_timeout = ${timeout}`)
       this.#lockWaitMs = lockWaitMs
       this.#database.exec('BEGIN IMMEDIATE')
       if (this.#isDisplaced()) this.#fault = displaced(this.path, 'refused')

@@ -25,7 +25,8 @@ function answer (request: Exclude<SqliteRequest, { kind: 'close' }>): SqliteAnsw
   } catch (error) {
     return { ...transactionError(error).failure, reach: 'connection' }
   }
-  const result = request.kind === 'check' ? table.check(request.thoroughly) : table.write(request.rows, request.lockWaitMs)
+  if (request.kind === 'check') return table.check(request.thoroughly)
+  const result = table.write(request.rows, request.lockWaitMs)
   const areAllStored = Array.isArray(result) && result.every(rowResult => rowResult === 'stored')
   return areAllStored ? 'all stored' : result
 }
