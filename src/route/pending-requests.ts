@@ -26,6 +26,11 @@ export function pendingRequests (
   return function expectBody ({ raw }, reply, done) {
     const pending = new PendingRequest(limits, reply)
     reply.request.setDecorator(PENDING, pending)
+    // The client has left while a hook of the host, or its function for tokens, was waiting: no event will follow.
+    if (raw.socket?.destroyed) {
+      pending.end()
+      return done()
+    }
     open.add(pending)
     // On Node 20 and 22, a response that waits for its turn emits no `close` if the connection closes.
     const connection = reply.raw.socket === null ? raw.socket : undefined

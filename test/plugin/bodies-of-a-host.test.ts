@@ -1,7 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import { PassThrough, Readable, Transform, Writable } from 'node:stream'
-import type { FastifyInstance, preParsingAsyncHookHandler, preParsingHookHandler, RequestPayload } from 'fastify'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type {
+  FastifyInstance, FastifyRequest, preParsingAsyncHookHandler, preParsingHookHandler, RequestPayload
+} from 'fastify'
 import t from 'tap'
 import { channels, type PlantStore, type QueueMessage } from '../../src/index.js'
 import { host, PLANT, register } from '../support/http/hosts.js'
@@ -233,6 +237,35 @@ t.test('every request gives back what it holds, however it ends', async t => {
       await until(() => queue.pending === 0)
       t.equal(queue.bytes, 0, name)
     }
+  }
+})
+
+t.test('nothing is kept of a request whose client leaves while a hook of the host, or its tokens, wait', async t => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
+  for (const waiting of ['onRequest', 'tokens']) {
+    const requests: WeakRef<FastifyRequest>[] = []
+    async function waitForDeparture (request: FastifyRequest): Promise<void> {
+      requests.push(new WeakRef(request))
+      await once(request.raw.socket, 'close')
+    }
+    async function decide (_token: string, request: FastifyRequest): Promise<boolean> {
+      await waitForDeparture(request)
+      return true
+    }
+
+    const app = host(t)
+    if (waiting === 'onRequest') app.addHook('onRequest', waitForDeparture)
+    await register(app, waiting === 'tokens' ? { tokens: decide } : {})
+    const connection = await RawConnection.open(t, await listen(app))
+    connection.socket.write(requestOf(SMALL).repeat(2))
+    await until(() => requests.length === 2)
+    connection.socket.destroy()
+    await until(() => {
+      collectGarbage()
+      return requests.every(request => request.deref() === undefined)
+    })
+    t.pass(waiting)
   }
 })
 
