@@ -8,8 +8,8 @@ import { watchRest } from '../pending/rest-of-body.js'
 /** The decorator of a request that holds its `PendingRequest`. */
 export const PENDING = 'plantStorePending'
 
-/** Of each connection, its pipelined requests. */
-const pipelined = new WeakMap<Socket, Set<PendingRequest>>()
+/** Of each connection, what ends its pipelined requests. */
+const pipelined = new WeakMap<Socket, Set<() => void>>()
 
 /**
  * Makes the `onRequest` hook that gives each request its `PendingRequest`, which ends with it, however that ends. When
@@ -32,13 +32,16 @@ export function pendingRequests (
       return done()
     }
     open.add(pending)
-    // On Node 20 and 22, a response that waits for its turn emits no `close` if the connection closes.
-    const connection = reply.raw.socket === null ? raw.socket : undefined
-    if (connection !== undefined) endWith(connection, pending)
-    reply.raw.on('close', () => {
+    function end (): void {
       pending.end()
       open.delete(pending)
-      if (connection !== undefined) pipelined.get(connection)?.delete(pending)
+    }
+    // On Node 20 and 22, a response that waits for its turn emits no `close` if the connection closes.
+    const endings = reply.raw.socket === null ? endingsOf(raw.socket) : undefined
+    endings?.add(end)
+    reply.raw.on('close', () => {
+      end()
+      endings?.delete(end)
       if (!raw.readableEnded) watchRest(raw)
     })
     done()
@@ -46,12 +49,11 @@ export function pendingRequests (
 }
 
 /** One listener serves all requests of a connection: of more than ten, Node would warn. */
-function endWith (connection: Socket, pending: PendingRequest): void {
-  let requests = pipelined.get(connection)
-  if (requests === undefined) {
-    const all = requests = new Set()
-    pipelined.set(connection, all)
-    connection.once('close', () => { for (const request of all) request.end() })
-  }
-  requests.add(pending)
+function endingsOf (connection: Socket): Set<() => void> {
+  const known = pipelined.get(connection)
+  if (known !== undefined) return known
+  const endings = new Set<() => void>()
+  pipelined.set(connection, endings)
+  connection.once('close', () => { for (const end of endings) end() })
+  return endings
 }

@@ -240,32 +240,39 @@ t.test('every request gives back what it holds, however it ends', async t => {
   }
 })
 
-t.test('nothing is kept of a request whose client leaves while a hook of the host, or its tokens, wait', async t => {
-  setFlagsFromString('--expose-gc')
-  const collectGarbage: () => void = runInNewContext('gc')
-  for (const waiting of ['onRequest', 'tokens']) {
-    const requests: WeakRef<FastifyRequest>[] = []
-    async function waitForDeparture (request: FastifyRequest): Promise<void> {
-      requests.push(new WeakRef(request))
-      await once(request.raw.socket, 'close')
-    }
-    async function decide (_token: string, request: FastifyRequest): Promise<boolean> {
-      await waitForDeparture(request)
+/** Who is waiting when the client of pipelined requests leaves. */
+const waits: Record<string, (app: FastifyInstance, wait: (request: FastifyRequest) => Promise<void>) => object> = {
+  'an onRequest hook': (app, wait) => { app.addHook('onRequest', wait); return {} },
+  'a preHandler hook': (app, wait) => { app.addHook('preHandler', wait); return {} },
+  'a hook that never calls back': (app, wait) => { app.addHook('preHandler', request => { wait(request) }); return {} },
+  'the tokens': (_app, wait) => ({
+    tokens: async (_token: string, request: FastifyRequest) => {
+      await wait(request)
       return true
     }
+  })
+}
 
+t.test('nothing is kept of a request whose client leaves, whoever is waiting', async t => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
+  for (const [who, wait] of Object.entries(waits)) {
+    const requests: WeakRef<FastifyRequest>[] = []
     const app = host(t)
-    if (waiting === 'onRequest') app.addHook('onRequest', waitForDeparture)
-    await register(app, waiting === 'tokens' ? { tokens: decide } : {})
+    const options = wait(app, async request => {
+      requests.push(new WeakRef(request))
+      await once(request.raw.socket, 'close')
+    })
+    await register(app, options)
     const connection = await RawConnection.open(t, await listen(app))
-    connection.socket.write(requestOf(SMALL).repeat(2))
-    await until(() => requests.length === 2)
+    connection.socket.write(requestOf(SMALL).repeat(3))
+    await until(() => requests.length === 3)
     connection.socket.destroy()
     await until(() => {
       collectGarbage()
       return requests.every(request => request.deref() === undefined)
-    })
-    t.pass(waiting)
+    }, 50)
+    t.pass(who)
   }
 })
 
