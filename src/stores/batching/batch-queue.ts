@@ -49,11 +49,11 @@ export class BatchQueue {
 
   create (given: NewPlant, deadline: number): Promise<CreateOutcome> {
     // What throws here rejects the promise of this caller, and affects no other.
-    return new Promise(resolve => {
+    return new Promise((resolve, reject) => {
       const plant = checkedPlant(given)
       if (typeof deadline !== 'number' || Number.isNaN(deadline)) throw new TypeError('the deadline must be a number')
       if (this.isClosed) throw new PlantNotStored('the store is closed')
-      this.#pending.add({ plant, deadline, resolve, failure: undefined })
+      this.#pending.add({ plant, deadline, resolve, reject, failure: undefined })
       this.#lastDeadline = Math.max(this.#lastDeadline, deadline)
       if (this.#inFlight.length === 0) this.#turn ??= this.clock.setImmediate(this.#send)
       else this.#timer ??= this.clock.setTimeout(this.#tick, TICK_MS)
@@ -181,9 +181,8 @@ export class BatchQueue {
   }
 }
 
-function giveUp ({ resolve, failure }: PendingCreate): void {
-  const error = failure?.error ?? new PlantNotStored('the store was too busy to take it in time, or was closed')
-  resolve(Promise.reject(error))
+function giveUp ({ reject, failure }: PendingCreate): void {
+  reject(failure?.error ?? new PlantNotStored('the store was too busy to take it in time, or was closed'))
 }
 
 function isPermanent (result: WriteResult): boolean {

@@ -10,8 +10,8 @@ const BATCH_CHARACTERS = 4_000_000
 export interface PendingCreate {
   readonly plant: NewPlant
   readonly deadline: number
-  /** Takes a rejected promise, too: a second function for that is a fifth of what waits, which is copied and marked. */
-  readonly resolve: (outcome: CreateOutcome | Promise<never>) => void
+  readonly resolve: (outcome: CreateOutcome) => void
+  readonly reject: (reason: Error) => void
   /** The error of the request so far, the number of failed attempts, and when it may be sent again. */
   failure: { readonly error: CreateError, readonly attempts: number, readonly dueAt: number } | undefined
 }
