@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { compile } from '@fastify/proxy-addr'
-import { Type, type Static } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { b64token } from '../bearer-tokens.js'
 import { codeOf } from '../error-message.js'
 import { limits } from '../options.js'
@@ -52,29 +52,12 @@ export const environment = Type.Object({
 /** Headers that cannot carry a request id: they frame a message, hold a secret or have another meaning. */
 const reservedHeaders = /^(?:allow|connection|content-.*|date|expect|host|keep-alive|retry-after|(?:set-)?cookie|te|trailer|transfer-encoding|upgrade|www-authenticate|(?:proxy-)?auth.*)$/i
 
-/** The contents of TLS_CERT_FILE and TLS_KEY_FILE. */
-export interface TlsPair {
-  cert: string
-  key: string
-  /** When the certificate expires, in milliseconds since 1970. */
-  expiresAt: number
-}
-
-export interface Configuration extends Omit<Static<typeof environment>, 'ACCESS_TOKENS'> {
-  /** Undefined if none are set, which is allowed only outside production. */
-  ACCESS_TOKENS: readonly string[] | undefined
-  /** How messages name the variable that MONGODB_URL comes from, which may name a file. */
-  urlVariable: string
-  DOCS: boolean
-  tls: TlsPair | undefined
-}
-
 export function isSocketPath (host: string): boolean {
   return host.startsWith('/')
 }
 
 /** Reads the configuration of the server from an environment; throws a ConfigurationError. */
-export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
+export function readConfiguration (env: NodeJS.ProcessEnv) {
   checkEnds('NODE_ENV', env.NODE_ENV ?? '', env, 'production, or another word')
   const isProduction = env.NODE_ENV === 'production'
   const values = readEnvironment(env, environment)
@@ -92,12 +75,16 @@ export function readConfiguration (env: NodeJS.ProcessEnv): Configuration {
   }
   return {
     ...values,
+    /** Undefined if none are set, which is allowed only outside production. */
     ACCESS_TOKENS: readTokens(values.ACCESS_TOKENS, nameOf('ACCESS_TOKENS', env)),
+    /** How messages name the variable that MONGODB_URL comes from, which may name a file. */
     urlVariable: nameOf('MONGODB_URL', env),
     DOCS: values.DOCS ?? !isProduction,
     tls: readTlsPair(TLS_CERT_FILE, TLS_KEY_FILE)
   }
 }
+
+export type Configuration = ReturnType<typeof readConfiguration>
 
 /** Where plants are stored: in MongoDB if there is a URL, otherwise in SQLite. */
 export type StoreLocation = Pick<Configuration, 'DATA_DIR' | 'MONGODB_URL' | 'urlVariable'>
@@ -118,8 +105,11 @@ function readTokens (text: string | undefined, variable: string): string[] | und
   return tokens
 }
 
-/** Reads the two files, if they are set, and checks that TLS can use them; throws a ConfigurationError. */
-export function readTlsPair (certFile: string | undefined, keyFile: string | undefined): TlsPair | undefined {
+/**
+ * Reads the two files, if they are set, and checks that TLS can use them; throws a ConfigurationError.
+ * @returns their contents, and when the certificate expires, in milliseconds since 1970
+ */
+export function readTlsPair (certFile: string | undefined, keyFile: string | undefined) {
   if (certFile === undefined && keyFile === undefined) return undefined
   if (certFile === undefined || keyFile === undefined) throw new ConfigurationError('TLS_CERT_FILE and TLS_KEY_FILE must both be set, or neither')
   const cert = readFileOf('TLS_CERT_FILE', certFile)

@@ -5,8 +5,7 @@ import { channels, type CreateMessage } from '../diagnostics.js'
 import {
   PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore
 } from '../stores/plant-store.js'
-import type { PendingLimits } from '../pending/pending-limits.js'
-import type { PendingRequest } from '../pending/pending-request.js'
+import type { PendingLimits, PendingRequest } from '../pending/pending-request.js'
 import { refusalFor } from './errors.js'
 import type { PlantWire } from './schemas.js'
 

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.js'
 import { messageOf } from '../error-message.js'
-import type { Exceeded } from '../pending/pending-limits.js'
+import type { Exceeded } from '../pending/pending-request.js'
 
 /** The response to a create request that exceeds a limit. */
 export function refusalFor (exceeded: Exceeded): ApiError {

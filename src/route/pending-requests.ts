@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyInstance, onRequestHookHandler } from 'fastify'
 import { Bag } from '../pending/bag.js'
-import type { PendingLimits } from '../pending/pending-limits.js'
-import { PendingRequest } from '../pending/pending-request.js'
+import { PendingRequest, type PendingLimits } from '../pending/pending-request.js'
 import { watchRest } from '../pending/rest-of-body.js'
 
 /** The decorator of a request that holds its `PendingRequest`. */

@@ -1,8 +1,43 @@
 import assert from 'node:assert/strict'
-import { StoreUnusable, type NewPlant } from './plant-store.js'
-import { checkOf, outcomeOf, outcomesAre, soon, type StoreCheck } from './store-check.js'
+import {
+  PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore
+} from './plant-store.js'
 
-export type { NewStoreSetup, StoreCheck, StoreSetup } from './store-check.js'
+/** The store of one check, without plants at its start. Checks that need an omitted part are skipped. */
+export interface StoreSetup {
+  /** Not open yet. The check opens and closes it. */
+  store: PlantStore
+  /** Makes another store of the same plants, not open yet, as in another process or after a restart. */
+  another?: (() => PlantStore) | undefined
+  /** Reads everything that is stored, by id, not through the store, so that fields that are not a plant's are found. */
+  stored?: (() => ReadonlyMap<bigint, object> | Promise<ReadonlyMap<bigint, object>>) | undefined
+  /** Removes the plants. Called after the check, when all its stores are closed. */
+  cleanup?: (() => unknown) | undefined
+}
+
+/** Makes a new store for each check. */
+export type NewStoreSetup = () => StoreSetup | Promise<StoreSetup>
+
+export interface StoreCheck {
+  /** A promise of `PlantStore` as a sentence, which can name a test. */
+  readonly name: string
+  /**
+   * Checks the promise on a store of its own.
+   * @returns the reason why the check was skipped, if the store or its setup lacks what it needs
+   * @throws {AssertionError} if the store breaks the promise
+   */
+  readonly check: (newSetup: NewStoreSetup) => Promise<string | undefined>
+}
+
+/** Creates a copy of a plant, with time enough. */
+type Create = (plant: NewPlant) => Promise<CreateOutcome>
+
+/** `open` opens a store, which is closed after the check; `holds` checks that exactly these plants are stored. */
+interface OpenSetup extends StoreSetup {
+  create: Create
+  open: (store: PlantStore) => Promise<Create>
+  holds: (...plants: NewPlant[]) => Promise<void>
+}
 
 const MONSTERA: NewPlant = { id: 1n, name: 'Monstera', tag: 'aroid' }
 const FERN: NewPlant = { id: 2n, name: 'Fern' }
@@ -130,3 +165,56 @@ export const plantStoreContract: readonly StoreCheck[] = [
     assert.equal(await create({ id: 3n, name: 'Ficus' }), 'stored')
   })
 ]
+
+/** Makes a check of a promise: its sentence gets an open store, which is closed afterwards. */
+function checkOf (
+  name: string, sentence: (setup: OpenSetup) => Promise<string | undefined | void>, { opened = true } = {}
+): StoreCheck {
+  async function check (newSetup: NewStoreSetup): Promise<string | undefined> {
+    const setup = await newSetup()
+    const { store } = setup
+    const stores = new Set([store])
+    const create: Create = plant => store.create({ ...plant }, soon())
+    async function open (store: PlantStore): Promise<Create> {
+      stores.add(store)
+      await store.open?.()
+      return plant => store.create({ ...plant }, soon())
+    }
+    async function holds (...plants: NewPlant[]): Promise<void> {
+      const there = await setup.stored?.()
+      if (there === undefined) return
+      for (const { id, ...fields } of plants) assert.deepEqual(there.get(id), fields, `plant ${id} is kept unchanged`)
+      assert.equal(there.size, plants.length, 'nothing else is stored')
+    }
+    try {
+      if (opened) await open(store)
+      return await sentence({ ...setup, create, open, holds }) ?? undefined
+    } finally {
+      await Promise.allSettled([...stores].map(store => store.close?.()))
+      await setup.cleanup?.()
+    }
+  }
+  return { name, check }
+}
+
+function soon (): number {
+  return performance.now() + 10_000
+}
+
+async function outcomesAre (expected: CreateOutcome, plants: NewPlant[], create: Create): Promise<void> {
+  const outcomes = await Promise.all(plants.map(create))
+  for (const [index, { id }] of plants.entries()) {
+    assert.equal(outcomes[index], expected, `plant ${id} is ${outcomes[index]}, not ${expected}`)
+  }
+}
+
+/** The outcome of a call of `create` that may reject. */
+async function outcomeOf (create: Promise<CreateOutcome>): Promise<CreateOutcome | 'not stored' | 'unknown'> {
+  try {
+    return await create
+  } catch (error) {
+    if (error instanceof PlantNotStored) return 'not stored'
+    if (error instanceof PlantOutcomeUnknown) return 'unknown'
+    throw error
+  }
+}

@@ -1,6 +1,5 @@
 import { plantCreator } from '../../src/route/create-plant.js'
-import { PendingLimits } from '../../src/pending/pending-limits.js'
-import { PendingRequest } from '../../src/pending/pending-request.js'
+import { PendingLimits, PendingRequest } from '../../src/pending/pending-request.js'
 import { ApiError } from '../../src/api-error.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'
