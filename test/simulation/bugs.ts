@@ -17,7 +17,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['an early 200: the write does not wait for the majority', "w: 'majority'", 'w: 1']
   ],
   'stores/mongo/mongo-client-watch.js': [
-    ['an insert is given up when connections to another server are lost', 'if (isOnServer)', 'if (true)']
+    ['an insert is given up when connections to another server are lost', 'if (attempt.server === server)', 'if (true)']
   ],
   'stores/mongo/mongo-outcomes.js': [
     ['an early 200: a write concern error is ignored', 'writeConcernError !== undefined', 'false'],

@@ -55,6 +55,7 @@ export class SimulatedMongo extends SimulatedStore {
     this.#clients.push(client)
     const database: MongoDatabase = {
       client,
+      databaseName: 'simulated',
       collection: () => plants,
       command: (command, options) => this.#command(client, command as InsertCommand, options as { signal: AbortSignal })
     }

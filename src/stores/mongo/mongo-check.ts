@@ -9,7 +9,9 @@ const UNAUTHORIZED = 13
 /** Runs a command. Of its reply: https://www.mongodb.com/docs/manual/reference/command/connectionStatus/ */
 type Run = (command: object) => Promise<{
   writeErrors?: object[]
-  authInfo?: { authenticatedUserPrivileges?: { actions: string[], resource: { collection?: string } }[] }
+  authInfo?: {
+    authenticatedUserPrivileges?: { actions: string[], resource: { db?: string, collection?: string } }[]
+  }
 }>
 
 export async function ping ({ db }: MongoCollection, signal: AbortSignal): Promise<void> {
@@ -35,15 +37,17 @@ export async function checkWriting ({ db, collectionName }: MongoCollection, sig
     if (refusal !== undefined) throw Object.assign(new Error(), refusal, { name: 'MongoServerError' })
   } catch (error) {
     // A role may have the right to insert, and not that to update.
-    if ((error as DriverError).code !== UNAUTHORIZED || !await mayInsert(run, collectionName)) throw error
+    const isDenied = (error as DriverError).code === UNAUTHORIZED
+    if (!isDenied || !await mayInsert(run, db.databaseName, collectionName)) throw error
   }
 }
 
-async function mayInsert (run: Run, collectionName: string): Promise<boolean> {
+async function mayInsert (run: Run, databaseName: string, collectionName: string): Promise<boolean> {
   // Not every server has the command. Then the refusal counts.
   const status = await run({ connectionStatus: 1, showPrivileges: true }).catch(() => undefined)
   const privileges = status?.authInfo?.authenticatedUserPrivileges ?? []
-  return privileges.some(({ actions, resource: { collection = '' } }) => {
-    return actions.includes('insert') && ['', collectionName].includes(collection)
+  return privileges.some(({ actions, resource: { db = '', collection = '' } }) => {
+    const isHere = ['', databaseName].includes(db) && ['', collectionName].includes(collection)
+    return isHere && actions.includes('insert')
   })
 }

@@ -12,8 +12,8 @@ export class Attempt {
   readonly comment = `plant-store ${randomUUID()}`
   /** Whether MongoDB may have it. Until then it waits for a server and a connection. */
   wasSent = false
-  /** Undefined if it was not sent, or if the client does not monitor commands. */
-  connectionId: unknown
+  /** The server that may be executing it. */
+  server: string | undefined
   readonly #limit = new AbortController()
   readonly signal: AbortSignal = this.#limit.signal
   readonly #timers: object[] = []
@@ -39,7 +39,7 @@ export class Attempt {
       }
       signal.addEventListener('abort', () => this.clock.setImmediate(stopWaiting), { once: true })
     })
-    return await Promise.race([call(), unsettled])
+    return await Promise.race([call(), unsettled]).finally(() => { this.server = undefined })
   }
 
   end (): void {
@@ -57,8 +57,11 @@ const watches = new WeakMap<MongoDriverClient, ClientWatch>()
 export class ClientWatch {
   topology: Topology | undefined
   readonly #attempts = new Map<unknown, Attempt>()
-  /** The connections that a command uses now, by server and id: a command's event does not name the server. */
-  readonly #inUse = new Set<string>()
+  /**
+   * The servers of the connections in use, by a connection's id: of two servers, the latest to be used. A command's own
+   * event has the address to which a server's name resolves.
+   */
+  readonly #servers = new Map<unknown, string>()
 
   /** The watch of a client, which lasts as long as the client. */
   static of (client: MongoDriverClient): ClientWatch {
@@ -68,15 +71,12 @@ export class ClientWatch {
   }
 
   private constructor (private readonly client: MongoDriverClient) {
-    client.on('commandStarted', ({ command, connectionId }: CommandStarted) => {
-      const attempt = this.#attempts.get(command.comment)
-      if (attempt !== undefined) Object.assign(attempt, { wasSent: true, connectionId })
-    })
+    client.on('commandStarted', this.#onCommandStarted)
     client.on('connectionCheckedOut', ({ address, connectionId }: PoolEvent) => {
-      this.#inUse.add(`${address} ${connectionId}`)
+      this.#servers.set(connectionId, address)
     })
     client.on('connectionCheckedIn', ({ address, connectionId }: PoolEvent) => {
-      this.#inUse.delete(`${address} ${connectionId}`)
+      if (this.#servers.get(connectionId) === address) this.#servers.delete(connectionId)
     })
     client.on('connectionClosed', ({ address, error }: PoolEvent) => {
       const couldNotBeMade = error instanceof Error
@@ -92,8 +92,10 @@ export class ClientWatch {
   async attempt<Result> (clock: Clock, timeout: number, run: (attempt: Attempt) => Promise<Result>): Promise<Result> {
     const attempt = new Attempt(clock)
     attempt.giveUpAfter(timeout, 'no response in time')
-    // Nothing will tell.
-    if (!this.client.options.monitorCommands) attempt.wasSent = true
+    // If nothing tells, or the host has removed its listeners.
+    const isMonitored = this.client.options.monitorCommands &&
+      this.client.listeners('commandStarted').includes(this.#onCommandStarted)
+    if (!isMonitored) attempt.wasSent = true
     this.#attempts.set(attempt.comment, attempt)
     try {
       return await run(attempt)
@@ -103,11 +105,17 @@ export class ClientWatch {
     }
   }
 
+  readonly #onCommandStarted = ({ command, connectionId }: CommandStarted): void => {
+    const attempt = this.#attempts.get(command.comment)
+    if (attempt === undefined) return
+    attempt.wasSent = true
+    attempt.server = this.#servers.get(connectionId)
+  }
+
   /** The driver never settles a command that was written just when its connection closed, nor says that it closed. */
   #onConnectionsLost (server: string): void {
     for (const attempt of this.#attempts.values()) {
-      const isOnServer = this.#inUse.has(`${server} ${attempt.connectionId}`)
-      if (isOnServer) attempt.giveUpAfter(LOST_CONNECTION_MS, 'the connection was lost')
+      if (attempt.server === server) attempt.giveUpAfter(LOST_CONNECTION_MS, 'the connection was lost')
     }
   }
 }

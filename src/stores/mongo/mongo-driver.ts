@@ -24,6 +24,7 @@ export interface MongoCollection {
 
 export interface MongoDatabase {
   readonly client: MongoDriverClient
+  readonly databaseName: string
   collection (name: string): MongoCollection
   command (command: object, options: object): Promise<object>
 }
@@ -32,6 +33,7 @@ export interface MongoDriverClient {
   readonly options: { dbName: string, socketTimeoutMS: number, monitorCommands: boolean }
   db (name: string): MongoDatabase
   on (event: string, listener: (event: any) => void): unknown
+  listeners (event: string): unknown[]
   close (): Promise<void>
 }
 
@@ -69,8 +71,10 @@ export function connectionTo (url: string, storeTimeout: number): MongoClient {
     return new driver.MongoClient(url, { ...options, monitorCommands: true })
   } catch (error) {
     const message = messageOf(error)
-    // The driver's messages may contain the URL, or `user:password` if there is no host behind it.
-    throw new TypeError(/@|^Unable to parse/.test(message) ? 'the MongoDB URL cannot be read' : message)
+    // The driver's messages may contain the URL, `user:password` if there is no host behind it, or an option's name,
+    // which is a part of a password that contains `?`.
+    const mayContainSecret = /@|^Unable to parse/.test(message) || /\?.*@/.test(url)
+    throw new TypeError(mayContainSecret ? 'the MongoDB URL cannot be read' : message)
   }
 }
 

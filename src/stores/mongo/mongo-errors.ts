@@ -14,7 +14,7 @@ export interface DriverError extends Error {
 }
 
 /** What the driver knows of the servers. */
-export interface Topology { servers: ReadonlyMap<string, ServerDescription> }
+export interface Topology { servers: ReadonlyMap<string, ServerDescription>, setName?: string | null }
 interface ServerDescription { address: string, type: string, error: DriverError | null }
 
 /** The servers among which a MongoServerSelectionError found none; undefined for any other error. */
@@ -22,21 +22,22 @@ export function serversOf ({ reason }: DriverError): ServerDescription[] | undef
   return reason?.servers && [...reason.servers.values()]
 }
 
-/** The error of a command that was not sent, with each server and its error if none of them can be reached. */
+/** The error of a command that was not sent, with each server and its error if none of them responds. */
 export function unsentBecause (error: DriverError, topology: Topology | undefined): DriverError {
-  const servers = [...topology?.servers.values() ?? []]
-  const areAway = servers.every(({ type }) => type === 'Unknown') && servers.some(({ error }) => error !== null)
+  const areAway = topology !== undefined && [...topology.servers.values()].every(({ type }) => type === 'Unknown')
   return areAway ? Object.assign(new Error(), { name: 'MongoServerSelectionError', reason: topology }) : error
 }
 
 /** Why MongoDB did not do it, in one line. It contains hosts, never credentials, and nothing of a plant. */
 export function faultOf (error: DriverError): string {
-  const faults = serversOf(error)?.map(({ address, type, error }) => {
+  const servers = serversOf(error)
+  if (servers === undefined) return `MongoDB: ${wordingOf(error)}`
+  const faults = servers.map(({ address, type, error }) => {
     const state = type === 'Unknown' ? 'no response' : type
     return `${address}: ${error === null ? state : wordingOf(error)}`
   })
-  const isOfServers = faults !== undefined && faults.length > 0
-  return isOfServers ? `MongoDB is not reachable: ${faults.join('; ')}` : `MongoDB: ${wordingOf(error)}`
+  const none = `no server of the replica set ${error.reason?.setName ?? 'that the URL names'} was found`
+  return `MongoDB is not reachable: ${faults.join('; ') || none}`
 }
 
 /** A code that a server sent. Its message is left out: it may contain the command, and so the plants. */
@@ -44,13 +45,20 @@ export function describe ({ code, codeName }: { code?: number | string, codeName
   return `error ${code ?? 'without a code'}${codeName === undefined ? '' : ` (${codeName})`}`
 }
 
+/** Whether a server sent the error. */
+export function isOfServer ({ name }: Error): boolean {
+  return /^Mongo(?:Server|WriteConcern)Error$/.test(name)
+}
+
 function wordingOf (error: DriverError): string {
   // The driver quotes a server's error in those that follow from it.
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (/^Mongo(?:Server|WriteConcern)Error$/.test(cause.name)) return describe(cause as DriverError)
+    if (isOfServer(cause)) return describe(cause as DriverError)
   }
   const { name, cause, message } = error
-  return name === 'AbortError' && cause instanceof Error ? cause.message : message
+  const wording = name === 'AbortError' && cause instanceof Error ? cause.message : message
+  // OpenSSL's messages end in a line break.
+  return wording.trim().replace(/\s+/g, ' ')
 }
 
 /** Whether MongoDB did not respond in time, to a command or a connection, rather than being known to be unreachable. */

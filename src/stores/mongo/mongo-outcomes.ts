@@ -1,6 +1,7 @@
+import { integerOf } from '../../exact-json.js'
 import type { CreateError, WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
-import { describe, faultOf, serversOf, wasSilent, type DriverError } from './mongo-errors.js'
+import { describe, faultOf, isOfServer, serversOf, wasSilent, type DriverError } from './mongo-errors.js'
 
 /** The response to an insert: https://www.mongodb.com/docs/manual/reference/command/insert/#output */
 export interface InsertReply {
@@ -27,7 +28,8 @@ export const DUPLICATE_KEY = 11000
 const OPEN = codes(
   /* NetworkError */ { HostUnreachable: 6, HostNotFound: 7, NetworkTimeout: 89, SocketException: 9001 },
   /* NotPrimaryError */ { PrimarySteppedDown: 189, NotWritablePrimary: 10107, InterruptedDueToReplStateChange: 11602 },
-  { NotPrimaryNoSecondaryOk: 13435, NotPrimaryOrSecondary: 13436 },
+  { LegacyNotPrimary: 10058, NotPrimaryNoSecondaryOk: 13435, NotPrimaryOrSecondary: 13436 },
+  /* a shard without a primary, of mongos */ { FailedToSatisfyReadPreference: 133 },
   /* ShutdownError */ { ShutdownInProgress: 91, InterruptedAtShutdown: 11600 },
   /* RetriableError */ { ReadConcernMajorityNotAvailableYet: 134, ResourceExhausted: 402 },
   { PooledConnectionAcquisitionExceededTimeLimit: 407, RetriableRemoteCommandFailure: 91331 },
@@ -63,8 +65,8 @@ const LARGEST_DOCUMENT = 16 * 1024 * 1024
 export function evidenceOf ({ n, writeErrors = [], writeConcernError }: InsertReply, sent: number): Evidence {
   const errors = new Map<number, WriteError>()
   for (const error of writeErrors) {
-    const index = Number(error.index)
-    if (index >= 0 && index < sent) errors.set(index, error)
+    const { index } = error
+    if (Number.isInteger(index) && index >= 0 && index < sent) errors.set(index, error)
   }
   let doubt: string | undefined
   if (writeConcernError !== undefined) doubt = `write concern ${describe(writeConcernError)}`
@@ -79,9 +81,10 @@ export function refusalOfTheStore ({ errors }: Evidence, sent: number): CreateEr
   return first !== undefined && errors.size === sent && areOfTheStore ? writeFailure(first) : undefined
 }
 
-/** The id in decimal digits, also if another program wrote it as a double, which `String` would round. */
+/** The id in decimal digits, also if another program wrote it as a double, which `String` would round, or a decimal. */
 export function idOf ({ _id }: ExistingDocument): string {
-  return String(Number.isInteger(_id) ? BigInt(Number(_id)) : _id)
+  if (Number.isInteger(_id)) return String(BigInt(Number(_id)))
+  return String(integerOf(String(_id)) ?? _id)
 }
 
 /**
@@ -107,17 +110,24 @@ export function writeFailure (error: WriteError): CreateError {
 export function commandFailure (error: DriverError, wasSent: boolean): CreateError {
   const reason = faultOf(error)
   // Every server may refuse the handshake, as of an unknown user.
-  const errors = serversOf(error)?.map(({ error }) => error ?? {}) ?? [error]
-  if (errors.length > 0 && errors.every(isRefusal)) return refusal(reason)
+  const errors = serversOf(error)?.map(({ error }) => error) ?? [error]
+  if (errors.length > 0 && errors.every(isRefusalOfServer)) return refusal(reason)
+  // Such as the one that compresses commands as the URL demands: no command leaves this process without it.
+  if (error.name === 'MongoMissingDependencyError') return refusal(reason)
   if (error.errorLabels?.includes('NoWritesPerformed')) return new PlantNotStored(reason)
   const isUnsent = !wasSent || error.name === 'MongoServerSelectionError'
   return isUnsent && !wasSilent(error) ? new PlantNotStored(reason) : new PlantOutcomeUnknown(reason)
 }
 
-/** Whether the server refused it for good: nothing was stored, nor would be by another attempt. */
-function isRefusal ({ code, errorLabels = [] }: { code?: number | string, errorLabels?: readonly string[] }): boolean {
+/** Whether a server refused a command for good. Other errors have codes too, such as that of an `AbortSignal`. */
+function isRefusalOfServer (error: DriverError | null): boolean {
+  return error !== null && isOfServer(error) && isRefusal(error)
+}
+
+/** Whether it was refused for good: nothing was stored, nor would be by another attempt. */
+function isRefusal ({ code, errorLabels = [] }: Pick<DriverError, 'code' | 'errorLabels'>): boolean {
   if (errorLabels.some(label => /^(?:Retryable|SystemOverloaded)/.test(label))) return false
-  return Number.isInteger(Number(code)) && !OPEN.has(Number(code)) && code !== DUPLICATE_KEY
+  return typeof code === 'number' && code > 0 && !OPEN.has(code) && code !== DUPLICATE_KEY
 }
 
 /** Why a plant is too large for a document (https://bsonspec.org); undefined if it is not. */

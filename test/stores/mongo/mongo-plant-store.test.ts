@@ -112,6 +112,8 @@ t.test('invalid options throw immediately, with no credentials in the message', 
     'mongodb://user:secret@localhost/?x=@y',
     'mongodb://user:secret@localhost/?w=secret&retryWrites=5',
     'mongodb://user:sec?ret@localhost',
+    'mongodb://user@example.org:12?secret&34@localhost/',
+    'mongodb://user@example.org:12?secret=34@localhost/',
     'mongodb://user:secret@localhost/?compressors=se@cret'
   ]) {
     t.throws(() => mongoPlantStore({ url }), { name: 'TypeError' }, url)

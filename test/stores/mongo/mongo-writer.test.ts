@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  BSON, Double, Long, MongoClient, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError,
+  BSON, Decimal128, Double, Long, MongoClient, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError,
   type CommandStartedEvent, type Document, type TopologyDescription
 } from 'mongodb'
 import t from 'tap'
 import { BatchedPlantStore } from '../../../src/stores/batching/batched-plant-store.js'
 import type { MongoCollection } from '../../../src/stores/mongo/mongo-driver.js'
 import { faultOf, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
-import { commandFailure, evidenceOf, writeFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
+import { commandFailure, evidenceOf, idOf, writeFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
 import { mongoPlantStore } from '../../../src/stores/mongo/mongo-plant-store.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import type { NewPlant, PlantStore } from '../../../src/stores/plant-store.js'
@@ -115,7 +115,7 @@ t.test('the client\'s options for decoding responses make no difference', async 
   }
 })
 
-t.test('a plant whose id another program wrote as a double is found', async t => {
+t.test('a plant whose id another program wrote as a double or a decimal is found', async t => {
   const mongo = await ScriptedMongo.start(t)
   const writer = await writerOn(t, mongo)
   const id = 2n ** 62n
@@ -125,6 +125,7 @@ t.test('a plant whose id another program wrote as a double is found', async t =>
   await client.db('plant_store').collection('plants').insertOne(document)
   const plants = [{ id, name: 'Ficus' }, { id, name: 'Fern' }]
   t.strictSame(await writer.write(plants, soon()), ['same', 'taken'])
+  for (const decimal of ['10', '10.0', '1E+1']) t.equal(idOf({ _id: new Decimal128(decimal) }), '10')
 })
 
 t.test('the count of inserted documents may be of any type of number', t => {
@@ -133,6 +134,10 @@ t.test('the count of inserted documents may be of any type of number', t => {
   }
   for (const n of [1, 3, 2.5, NaN, null, undefined, Long.MAX_VALUE]) {
     t.match(evidenceOf({ n, writeErrors: [{ index: 1, code: 121 }] }, 3).doubt, unknown())
+  }
+  for (const index of [null, undefined, 0.5, 3, -1, [], true]) {
+    const { errors, doubt } = evidenceOf({ n: 2, writeErrors: [{ index: index as number, code: 121 }] }, 3)
+    t.match({ size: errors.size, doubt }, { size: 0, doubt: unknown() }, 'an error of no plant')
   }
   t.end()
 })
@@ -162,8 +167,9 @@ t.test('a plant that is too large for a document is refused alone, with its size
 
 const REFUSE = [2, 13, 18, 20, 26, 59, 73, 121, 166, 371, 8000, 9999, 10334, 13297, 14031]
 const LEAVE_OPEN = [
-  1, 6, 7, 8, 24, 46, 50, 64, 75, 79, 89, 91, 96, 100, 112, 125, 134, 150, 189, 202, 237, 249, 262, 279, 290, 355, 365,
-  402, 407, 433, 449, 450, 453, 462, 9001, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 46841, 91331, 10045600
+  0, 1, 6, 7, 8, 24, 46, 50, 64, 75, 79, 89, 91, 96, 100, 112, 125, 133, 134, 150, 189, 202, 237, 249, 262, 279, 290,
+  355, 365, 402, 407, 433, 449, 450, 453, 462, 9001, 10058, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 46841,
+  91331, 10045600
 ]
 
 t.test('an error code refuses plants for good, or leaves the outcome open: of a command or one document', async t => {
@@ -173,6 +179,9 @@ t.test('an error code refuses plants for good, or leaves the outcome open: of a 
     t.match(commandFailure(ofCommand, true), expected(`MongoDB: error ${code} (Name)`))
     t.match(writeFailure({ index: 0, code, codeName: 'Name' }), expected(`MongoDB: write error ${code} (Name)`))
   }
+  t.match(commandFailure(new DOMException('late', 'TimeoutError'), true), unknown('MongoDB: late'), 'its code is 23')
+  const missing = Object.assign(new Error('Optional module snappy not found'), { name: 'MongoMissingDependencyError' })
+  t.match(commandFailure(missing, true), refused(/snappy/), 'no command is sent without what compresses it')
 })
 
 t.test('a batch is refused as a whole if each document is, but for no fault of the plants', async t => {
@@ -215,11 +224,11 @@ t.test('a silent MongoDB is distinguished from one that is known to be unreachab
 t.test('the reason why MongoDB is unreachable is one line, without what a server words', async t => {
   const refusal = new MongoServerError({ ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: message })
   const lines: [error: Error, line: string][] = [
-    [new Error('socket hang up'), 'MongoDB: socket hang up'],
+    [new Error('socket hang up\n'), 'MongoDB: socket hang up'],
     [failed({ address: 'a:1', error: new Error('connect ECONNREFUSED a:1') }, { address: 'b:2', error: refusal }),
       'MongoDB is not reachable: a:1: connect ECONNREFUSED a:1; b:2: error 18 (AuthenticationFailed)'],
     [failed({ address: 'a:1', error: null, type: 'RSSecondary' }), 'MongoDB is not reachable: a:1: RSSecondary'],
-    [failed(), 'MongoDB: timed out'],
+    [failed(), 'MongoDB is not reachable: no server of the replica set that the URL names was found'],
     [withoutReason, 'MongoDB: timed out'],
     [new Error(`cleared because of "${message}"`, { cause: refusal }), 'MongoDB: error 18 (AuthenticationFailed)'],
     [new DOMException('aborted', { name: 'AbortError', cause: new Error('too late') }), 'MongoDB: too late'],
@@ -238,8 +247,8 @@ t.test('a thorough check does what a write needs, and changes nothing', async t 
   const writer = await writerOn(t, mongo)
   const unauthorized = answer({ code: 13, codeName: 'Unauthorized', message: 'a message that is not shown' })
   const blocked: Cue = () => ({ ok: 1, n: 0, writeErrors: [{ index: 0, code: 371, errmsg: 'blocked' }] })
-  const mayInsert = (collection: string): Cue => () => {
-    const privilege = { actions: ['find', 'insert'], resource: { db: 'plant_store', collection } }
+  const mayInsert = (collection: string, db = 'plant_store'): Cue => () => {
+    const privilege = { actions: ['find', 'insert'], resource: { db, collection } }
     return { ok: 1, authInfo: { authenticatedUserPrivileges: [privilege] } }
   }
   const refused = 'MongoDB: error 13 (Unauthorized)'
@@ -251,6 +260,7 @@ t.test('a thorough check does what a write needs, and changes nothing', async t 
     { cues: { update: unauthorized, connectionStatus: mayInsert('plants') }, result: undefined },
     { cues: { update: unauthorized, connectionStatus: mayInsert('') }, result: undefined },
     { cues: { update: unauthorized, connectionStatus: mayInsert('animals') }, result: refused },
+    { cues: { update: unauthorized, connectionStatus: mayInsert('', 'garden') }, result: refused },
     { cues: { update: blocked }, result: 'MongoDB: error 371' },
     { cues: { ping: unauthorized }, result: undefined }
   ]
@@ -344,11 +354,16 @@ t.test('a client whose first connection fails only after its command was given u
   t.equal(clients.length, 2)
 })
 
-t.test('with a client that does not monitor commands, a broken connection leaves the outcome unknown', async t => {
+t.test('with a client whose commands nothing tells of, a broken connection leaves the outcome unknown', async t => {
   const mongo = await ScriptedMongo.start(t)
-  const writer = await writerOn(t, mongo, ownDriver, { monitorCommands: false })
-  mongo.on('insert', closeBeforeStoring())
-  t.match(await writer.write([FICUS], soon()), unknown())
+  const unmonitored = await writerOn(t, mongo, ownDriver, { monitorCommands: false })
+  const { writer: unheard, clients: [client] } = ownClientOn(t, mongo)
+  await unheard.check(false)
+  client?.removeAllListeners('commandStarted')
+  for (const writer of [unmonitored, unheard]) {
+    mongo.on('insert', closeBeforeStoring())
+    t.match(await writer.write([FICUS], soon()), unknown())
+  }
 })
 
 t.test('while another member of the replica set is lost, an insert that takes 2 s is sent once', async t => {
@@ -364,6 +379,12 @@ t.test('while another member of the replica set is lost, an insert that takes 2 
   await client.connect()
   const writer = new MongoWriter(client.db('plant_store').collection('plants'))
   t.teardown(() => writer.close())
+  t.strictSame(await writer.write([{ ...FICUS, id: 2n }], soon()), ['stored'])
+  // A read of the host's, on a connection whose id a connection to the primary has too.
+  secondary.on('find', hang())
+  client.db('garden').collection('beds').findOne({}, { readPreference: 'secondary' }).catch(() => {})
+  await sleep(100)
+  sent = 0
   mongo.on('insert', delay(2_000))
   const write = writer.write([FICUS], soon())
   await sleep(200)
