@@ -42,10 +42,11 @@ export class ApiError extends Error {
   /** @param cause the original error, for the log only */
   constructor (readonly kind: ErrorName, message?: string, cause?: unknown) {
     const { stackTraceLimit } = Error
-    // An ApiError is a response, not a fault: capturing a stack would cost more than the rest of the response.
-    Error.stackTraceLimit = 0
+    // An ApiError is a response, not a fault: capturing a stack would cost more than the rest of the response. With
+    // Node's --frozen-intrinsics, the limit cannot be set.
+    Reflect.set(Error, 'stackTraceLimit', 0)
     super(message ?? errorCodes[kind][2], { cause })
-    Error.stackTraceLimit = stackTraceLimit
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
     this.statusCode = errorCodes[kind][0]
     this.error = errorCodes[kind][1]
     this.code = codes[kind]

@@ -44,13 +44,10 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
     refuseBody(request, payload, new ApiError('mediaTypeUnsupported'), done)
   })
   app.setErrorHandler(errorHandler(app.errorHandler))
-  app.addHook('onError', (request, reply, _error, done) => {
-    if (request.getDecorator<PendingRequest | null>(PENDING)?.keepsConnection === true) reply.removeHeader('connection')
-    done()
-  })
-  // After the onRoute hooks of the host, which may add hooks, such as a rate limit, and schemas.
+  // After the onRoute hooks of the host, which may add hooks, such as a rate limit, and schemas, or set the limit.
   app.addHook('onRoute', route => {
-    route.onRequest = [route.onRequest ?? [], authenticate, expectBody].flat()
+    bounds.bodyLimit = route.bodyLimit ?? bounds.bodyLimit
+    route.onRequest = [expectBody, route.onRequest ?? [], authenticate].flat()
     setCompilers(app, route)
   })
 

@@ -14,6 +14,7 @@ export class PendingLimits {
   /** Bytes of their bodies. */
   bytes = 0
 
+  /** @param limits may change until the app is ready: a host can set the route's `bodyLimit` */
   constructor (private readonly limits: Readonly<Record<Exceeded, number>>) {}
 
   /** @returns the limit that a further request with a body of so many bytes would exceed, if any */

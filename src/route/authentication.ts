@@ -34,7 +34,7 @@ export async function bearerAuthentication (
   })
 
   return function authenticate (request, reply, done) {
-    const { headers: { authorization = '' }, rawHeaders } = request.raw
+    const { headers: { authorization = '' }, raw: { rawHeaders } } = request
     const repeated = repeatedHeader(rawHeaders)
     if (repeated !== undefined) {
       const kind = repeated === 'authorization' ? 'credentialsMissing' : 'requestMalformed'
@@ -42,9 +42,9 @@ export async function bearerAuthentication (
     }
     // @fastify/bearer-auth always awaits a promise: 7 % of the processor time of a create request (32.7 µs, not 30.2).
     if (list !== undefined && authorization.startsWith('Bearer ') && list.accepts(authorization.slice(7))) return done()
-    verify(request, reply, (error?: Error & { code?: string }) => {
+    verify(request, reply, (error?: Error & { code?: unknown }) => {
       if (error === undefined) return done()
-      const isRefused = error.code?.startsWith('FST_BEARER_AUTH_') === true
+      const isRefused = typeof error.code === 'string' && error.code.startsWith('FST_BEARER_AUTH_')
       if (isRefused) return done(new ApiError(credentials.test(authorization) ? 'tokenUnknown' : 'credentialsMissing'))
       done(new ApiError('internal', 'The access token could not be checked; this request did not store the plant', error))
     })

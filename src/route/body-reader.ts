@@ -4,7 +4,7 @@ import { ApiError } from '../api-error.js'
 import { messageOf } from '../error-message.js'
 import { parseExactJson } from '../exact-json.js'
 import type { PendingLimits, PendingRequest } from '../pending/pending-request.js'
-import { isRestDiscarded } from '../pending/rest-of-body.js'
+import { isRestDiscarded } from '../pending/request-end.js'
 import { refusalFor } from './errors.js'
 import { PENDING } from './pending-requests.js'
 
@@ -15,7 +15,9 @@ type Done = (error: Error | null, body?: unknown) => void
  * the client has left, it calls back, whatever stream a preParsing hook of the host has made of the body.
  */
 export function bodyReader (limits: PendingLimits) {
-  return function readBody (request: FastifyRequest, payload: Readable, done: Done): void {
+  return function readBody (request: FastifyRequest, given: Readable | null | undefined, done: Done): void {
+    // A preParsing hook may resolve with nothing.
+    const payload = given ?? request.raw
     const pending = request.getDecorator<PendingRequest>(PENDING)
     let isComplete = false
 

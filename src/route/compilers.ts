@@ -43,7 +43,8 @@ function invalidPlant (field: string, body: unknown): ApiError {
  * @throws the error of the validation, or the ApiError `internal` if the body is no plant any more
  */
 export function requestedPlant ({ body, validationError }: FastifyRequest<any>): NewPlant {
-  if (validationError !== undefined) throw validationError
+  // A hook may have repaired the body, and have set it to null.
+  if (validationError instanceof Error) throw validationError
   try {
     return checkedPlant(body as NewPlant)
   } catch (error) {
@@ -56,14 +57,23 @@ type Serializer = (payload: unknown) => string
 const compileSerializer = SerializerSelector()()
 
 /** The plugin's schemas by their JSON: an app may have copied those of its route, without the symbols of TypeBox. */
-const ownSchemas = new Map([NewPlantSchema, PlantSchema, ErrorSchema].map(schema => [JSON.stringify(schema), schema]))
+const ownSchemas = new Map([NewPlantSchema, PlantSchema, ErrorSchema].map(schema => [jsonOf(schema), schema]))
 const serializers = new WeakMap<TObject, Serializer>()
+
+/** The JSON of a schema without what only describes it. A property may have such a name: its value is a schema. */
+function jsonOf (schema: object): string {
+  const annotations = ['$id', '$comment', 'title', 'description', 'examples']
+  return JSON.stringify(schema, (keyword, value) => {
+    const isSchema = typeof value === 'object' && !Array.isArray(value)
+    return annotations.includes(keyword) && !isSchema ? undefined : value
+  })
+}
 
 /** The schema of the plugin that another one equals. */
 function ownSchema (schema: unknown): TObject | undefined {
   // A schema of the app need not be JSON.
   const isPlain = typeof schema === 'object' && schema !== null && Object.getPrototypeOf(schema) === Object.prototype
-  return isPlain ? ownSchemas.get(JSON.stringify(schema)) : undefined
+  return isPlain ? ownSchemas.get(jsonOf(schema)) : undefined
 }
 
 /** The schema by which to validate a body if it is that of a NewPlant, which only the plugin's compiler understands. */
@@ -72,7 +82,7 @@ function newPlantSchema (schema: any): TObject | undefined {
   return ownSchema(schema) === NewPlantSchema ? NewPlantSchema : undefined
 }
 
-/** The serializer of a response; undefined if the schema is not one of the plugin's, or was changed. */
+/** The serializer of a response; undefined if the schema is not one of the plugin's, or means something else. */
 function responseSerializer (schema: unknown): Serializer | undefined {
   const own = ownSchema(schema)
   if (own === undefined) return undefined

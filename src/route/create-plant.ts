@@ -23,6 +23,8 @@ export function plantCreator (store: PlantStore, limits: PendingLimits, storeTim
   const deadlines = new Deadlines(clock)
 
   return function createPlant (plant: NewPlant, pending: PendingRequest): Promise<PlantWire> {
+    // A store of the host may change the plant that it gets.
+    const { name, tag } = plant
     return new Promise((resolve, reject) => {
       const exceeded = pending.enterStore()
       if (exceeded !== undefined) throw refusalFor(exceeded)
@@ -45,7 +47,6 @@ export function plantCreator (store: PlantStore, limits: PendingLimits, storeTim
         if (!outcomes.includes(outcome)) return fail(new TypeError('the store resolved with no outcome of a create'))
         end(outcome)
         if (outcome === 'taken') return reject(new ApiError('idTaken'))
-        const { name, tag } = plant
         resolve(tag === undefined ? { name } : { name, tag })
       }
       function fail (reason: unknown): void {
@@ -65,7 +66,12 @@ export function plantCreator (store: PlantStore, limits: PendingLimits, storeTim
 
 /** The response to a create request whose plant the store has rejected, for whatever reason. */
 function errorOf (reason: unknown): ApiError {
-  if (reason instanceof PlantNotStored) return new ApiError('notStored', undefined, reason)
-  if (reason instanceof PlantOutcomeUnknown) return new ApiError('outcomeUnknown', undefined, reason)
-  return new ApiError('internal', undefined, reason)
+  try {
+    if (reason instanceof PlantNotStored) return new ApiError('notStored', undefined, reason)
+    if (reason instanceof PlantOutcomeUnknown) return new ApiError('outcomeUnknown', undefined, reason)
+    return new ApiError('internal', undefined, reason)
+  } catch {
+    // A Proxy, for example, can make any look at it throw.
+    return new ApiError('internal', undefined, new Error('the store rejected with what cannot be read'))
+  }
 }

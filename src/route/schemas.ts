@@ -1,4 +1,3 @@
-import type { SwaggerTransform } from '@fastify/swagger'
 import { Kind, Type, TypeRegistry, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { errorCodes, type ErrorName } from '../api-error.js'
@@ -86,21 +85,26 @@ export const createPlantSchema = () => Value.Clone({
   }
 })
 
+/** What is used of a `SwaggerTransform`'s input, whatever version of @fastify/swagger a host has. */
+interface Described { schema: object, url: string, openapiObject?: { components?: any, paths?: any } }
+
 /**
  * The route's own transform for `@fastify/swagger`: adds what depends on the host's document. An operation may only
  * name a security scheme that the document declares, and its `operationId` must be unique (OpenAPI 3.1, 4.8.10).
  */
-export const describeOperation: SwaggerTransform = input => {
-  const { schema, url } = input
-  if (!('openapiObject' in input)) return { schema, url }
-  const { components = {}, paths = {} } = input.openapiObject
-  const schemes = Object.entries(components.securitySchemes ?? {})
-  const [own] = schemes.find(([, scheme]) => 'scheme' in scheme && scheme.scheme === 'bearer') ?? []
-  if (own === undefined) {
-    const bearer = { type: 'http', scheme: 'bearer', description: 'An access token, as in RFC 6750' } as const
-    components.securitySchemes = { ...components.securitySchemes, bearer }
+export function describeOperation ({ schema, url, openapiObject }: Described) {
+  if (openapiObject === undefined) return { schema, url }
+  const { components = {}, paths = {} } = openapiObject
+  const schemes = components.securitySchemes ?? {}
+  // RFC 9110, section 11.1: the name of a scheme is case-insensitive.
+  const [hosts] = Object.entries<any>(schemes).find(([, { scheme }]) => scheme?.toLowerCase() === 'bearer') ?? []
+  const name = hosts ?? ('bearer' in schemes ? 'plantStoreBearer' : 'bearer')
+  if (hosts === undefined) {
+    const bearer = { type: 'http', scheme: 'bearer', description: 'An access token, as in RFC 6750' }
+    components.securitySchemes = { ...schemes, [name]: bearer }
   }
-  const isTaken = Object.values(paths).some(path => path?.post?.operationId === 'createPlant')
+  const operations = Object.values<any>(paths).flatMap(path => Object.values<any>(path))
+  const isTaken = operations.some(operation => operation?.operationId === 'createPlant')
   const operationId = isTaken ? `createPlant${url.replace(/\W+/g, '_')}` : 'createPlant'
-  return { schema: { operationId, security: [{ [own ?? 'bearer']: [] }], ...schema }, url }
+  return { schema: { operationId, security: [{ [name]: [] }], ...schema }, url }
 }
