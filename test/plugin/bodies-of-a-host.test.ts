@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { PassThrough, Readable, Transform, Writable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -10,7 +11,7 @@ import t from 'tap'
 import { channels, type PlantStore, type QueueMessage } from '../../src/index.js'
 import { host, PLANT, register } from '../support/http/hosts.js'
 import { listen, RawConnection } from '../support/http/raw-connection.js'
-import { answersError, AUTHORIZATION, create, HEAD, JSON_TYPE } from '../support/http/service.js'
+import { answersError, AUTHORIZATION, create, HEAD, JSON_TYPE, TOKEN } from '../support/http/service.js'
 import { until } from '../support/until.js'
 
 const SMALL = JSON.stringify(PLANT)
@@ -193,6 +194,17 @@ function withStream (stream: (payload: RequestPayload) => RequestPayload | Promi
 const ends: Record<string, { hooks: (app: FastifyInstance) => void, sent?: string, clientLeaves?: boolean }> = {
   'a hook throws': { hooks: app => app.addHook('preHandler', async () => { throw new Error('no') }) },
   'a hook replies': { hooks: app => app.addHook('preHandler', async (_request, reply) => reply.code(403).send('no')) },
+  'a hook removes all listeners of the response': {
+    hooks: app => app.addHook('preHandler', async (_request, { raw }) => { raw.removeAllListeners('close') })
+  },
+  'a hook takes the connection': {
+    hooks: app => app.addHook('preHandler', async (_request, reply) => {
+      const { socket } = reply.hijack().raw
+      if (socket === null) return
+      reply.raw.detachSocket(socket)
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
+    })
+  },
   'a hook hijacks the reply': {
     hooks: app => app.addHook('preHandler', async (_request, reply) => { reply.hijack().raw.end('mine') })
   },
@@ -298,12 +310,90 @@ t.test('close ends within storeTimeout, though hooks of the host let no request 
     if (request.headers['x-pipes'] === '1') payload.pipe(neverTakes())
   })
   app.addHook('preHandler', () => {})
-  const queue = await observed(app, { storeTimeout: 500 })
+  let waits = false
+  const tokens = (token: string): true | Promise<never> => {
+    if (token === TOKEN) return true
+    waits = true
+    return new Promise(() => {})
+  }
+  const queue = await observed(app, { storeTimeout: 500, tokens })
   const port = await listen(app)
-  for (const request of [requestOf(SMALL), requestOf(LARGE).replace('Host:', 'X-Pipes: 1\r\nHost:')]) {
+  const piped = requestOf(LARGE).replace('Host:', 'X-Pipes: 1\r\nHost:')
+  for (const request of [requestOf(SMALL), piped, requestOf(SMALL).replace(TOKEN, 'another-token')]) {
     (await RawConnection.open(t, port)).socket.write(request)
   }
-  await until(() => queue.pending === 2)
+  await until(() => queue.pending === 2 && waits)
   await app.close()
   t.pass('it is closed')
+})
+
+t.test('a body that is refused while the app closes has Connection: close; before, the connection is kept', async t => {
+  const app = host(t)
+  const queue = await observed(app)
+  const connection = await RawConnection.open(t, await listen(app))
+  connection.socket.write(requestOf('{'))
+  t.match(await connection.answer(), { status: 400, headers: { connection: 'keep-alive' } })
+  connection.socket.write(requestOf('{"id":').slice(0, -1))
+  await until(() => queue.pending === 1)
+  const closed = app.close()
+  await once(app.server, 'close', { signal: AbortSignal.timeout(50) }).catch(() => {})
+  connection.socket.write(':')
+  t.match(await connection.answer(), { status: 400, headers: { connection: 'close' } })
+  await closed
+})
+
+t.test('a client of HTTP/1.0 that asks to keep the connection is told whether it is kept', async t => {
+  const app = host(t)
+  await register(app)
+  const port = await listen(app)
+  for (const kept of ['keep-alive', 'close']) {
+    const connection = await RawConnection.open(t, port)
+    connection.socket.write(requestOf('{').replace('HTTP/1.1', `HTTP/1.0\r\nConnection: ${kept}`))
+    t.match(await connection.answer(), { status: 400, headers: { connection: kept } })
+  }
+})
+
+t.test('a response without a server, as of an adapter for AWS Lambda, gives back what its request holds', async t => {
+  const app = host(t)
+  const queue = await observed(app, { queueLimit: 1 })
+  await app.ready()
+  for (const socket of [new Socket(), null]) {
+    const request = Object.assign(new IncomingMessage(socket as Socket), {
+      method: 'POST', url: '/plants', headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+    })
+    const response = new ServerResponse(request)
+    response.assignSocket(Object.assign(new PassThrough().resume(), { destroySoon () {} }) as unknown as Socket)
+    request.push(SMALL)
+    request.push(null)
+    app.routing(request, response)
+    await once(response, 'finish')
+    t.strictSame([response.statusCode, queue.pending], [200, 0])
+  }
+})
+
+t.test('a body that the host pipes is not watched after its client has left, nor cut off if it is slow', async t => {
+  const app = host(t)
+  let isRead = false
+  const slowly = () => new Writable({ highWaterMark: 1, write (_chunk, _encoding, done) { setTimeout(done, 1_300) } })
+  app.addHook('preParsing', async (request, reply, payload) => {
+    if (request.headers['x-slow'] === undefined) return payload.pipe(new PassThrough())
+    payload.pipe(slowly()).on('finish', () => { isRead = true })
+    return reply.code(202).send()
+  })
+  const queue = await observed(app)
+  const port = await listen(app)
+  const slow = await RawConnection.open(t, port)
+  slow.socket.write(requestOf('x'.repeat(200_000)).replace('Host:', 'X-Slow: 1\r\nHost:'))
+  t.equal((await slow.answer()).status, 202)
+  const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+  for (let client = 0; client < 20; client++) {
+    const connection = await RawConnection.open(t, port)
+    connection.socket.write(requestOf(LARGE).slice(0, 200_000))
+    await until(() => queue.pending === 1)
+    connection.socket.destroy()
+    await until(() => queue.pending === 0)
+  }
+  await until(() => isRead, 200)
+  t.notOk(slow.socket.closed)
+  t.ok(timers() < 10, 'no timer for each client')
 })

@@ -5,7 +5,7 @@ import fastify from 'fastify'
 import t from 'tap'
 import plantStore, {
   channels, memoryPlantStore, PlantNotStored, PlantOutcomeUnknown, sqlitePlantStore, StoreUnusable,
-  type CreateOutcome, type PlantStore
+  type CreateOutcome, type NewPlant, type PlantStore
 } from '../../src/index.js'
 import { limits } from '../../src/options.js'
 import { host, keepsTheContract, PLANT, register, tokens } from '../support/http/hosts.js'
@@ -103,6 +103,51 @@ t.test('a token function gets the request with the host\'s decorators', async t 
   const from = (tenant: string) => create(app, '/plants', PLANT, { 'x-tenant': tenant, ...by('of-green') })
   answersPlant(t, await from('green'), { name: 'Ficus' })
   answersError(t, await from('red'), 40102, /not accepted/)
+})
+
+t.test('headers that a hook of the host sets decide on the token, not those that the client sent', async t => {
+  const app = host(t)
+  app.addHook('onRequest', async request => {
+    const { authorization } = request.headers
+    request.headers = { authorization: authorization === 'Basic good' ? `Bearer ${TOKEN}` : 'Bearer none' }
+  })
+  await register(app)
+  answersPlant(t, await create(app, '/plants', PLANT, { authorization: 'Basic good' }), { name: 'Ficus' })
+  answersError(t, await create(app, '/plants', PLANT), 40102, /not accepted/)
+})
+
+t.test('request ids that no header can have are left out', async t => {
+  for (const genReqId of [() => 'r–1', () => 'a\nb', () => '']) {
+    const app = host(t, { genReqId })
+    await register(app)
+    const response = await create(app, '/plants', '{')
+    t.match([response.statusCode, response.json().error], [400, 40002])
+    t.notOk(response.headers['x-request-id'])
+  }
+})
+
+t.test('whatever a host\'s store does, its request fails alone, and gives back what it holds', async t => {
+  const { proxy: revoked, revoke } = Proxy.revocable(new Error('secret'), {})
+  revoke()
+  const hostile = new Proxy(new Error('secret'), { getPrototypeOf () { throw new Error('secret') } })
+  const creates: Record<string, (plant: NewPlant) => Promise<CreateOutcome>> = {
+    'rejects with what cannot be looked at': async () => { throw hostile },
+    'rejects with a revoked proxy': async () => { throw revoked },
+    'throws a revoked proxy': () => { throw revoked },
+    'changes the plant': async plant => {
+      Object.defineProperty(plant, 'name', { get () { throw new Error('secret') } })
+      return 'stored'
+    }
+  }
+  for (const [what, createOf] of Object.entries(creates)) {
+    const app = host(t)
+    await register(app, { store: { create: createOf }, queueLimit: 1 })
+    for (let time = 0; time < 2; time++) {
+      const response = await create(app, '/plants', PLANT)
+      if (what === 'changes the plant') answersPlant(t, response, { name: 'Ficus' }, what)
+      else answersError(t, response, 50001, /^The service failed/, what)
+    }
+  }
 })
 
 t.test('faults are logged by the host\'s request logger, at its level, without body or token', async t => {

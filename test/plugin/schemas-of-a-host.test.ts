@@ -181,6 +181,9 @@ t.test('onRoute changes what it is given: neither another app nor the exports no
 t.test('onRoute sets attachValidation: the validation error is the response, unless a hook sends another', async t => {
   const { app, store } = await changing(t, route => { route.attachValidation = true }, {}, app => {
     app.addHook('preHandler', async (request, reply) => {
+      if (request.headers['x-repaired'] === '1') {
+        Object.assign(request, { validationError: null, body: { id: 5n, name: 'Repaired' } })
+      }
       if (request.headers['x-own'] === undefined) return
       return reply.code(422).send({ why: request.validationError?.message })
     })
@@ -189,9 +192,11 @@ t.test('onRoute sets attachValidation: the validation error is the response, unl
   answersError(t, invalid, 40003, /^name is missing/)
   answersPlant(t, valid, { name: 'Ficus' })
   await keepsTheContract(t, app)
+  const repaired = await create(app, '/plants', { id: 5 }, { 'x-repaired': '1' })
+  answersPlant(t, repaired, { name: 'Repaired' })
   const own = await create(app, '/plants', { id: 3 }, { 'x-own': '1' })
   t.match([own.statusCode, own.json()], [422, { why: /^name is missing/ }])
-  t.strictSame([...store.plants.keys()].toSorted(), [1n, 2n, 9007199254740993n])
+  t.strictSame([...store.plants.keys()].toSorted(), [1n, 2n, 5n, 9007199254740993n])
 })
 
 const NOT_STORED = /^The app made the plant invalid; this request did not store it$/
@@ -261,7 +266,14 @@ t.test('onRoute copies the schema, with another description, or deeply: it valid
     ({ schema }) => {
       if (schema.body !== undefined) schema.body = { ...schema.body, description: 'Our plant', title: 'OurPlant' }
     },
-    route => { route.schema = structuredClone(route.schema) }
+    route => {
+      route.schema = structuredClone(route.schema)
+      const { body = {}, response = {} } = route.schema
+      Object.assign(body, { description: 'Our plant', examples: [{ id: 1, name: 'Ours' }] })
+      for (const { content } of Object.values<any>(response).filter(({ content }) => content)) {
+        content['application/json'].schema.description = 'Our error'
+      }
+    }
   ]
   for (const onRoute of copies) {
     const { app } = await changing(t, onRoute, {}, app => {
@@ -309,13 +321,15 @@ t.test('the document is valid in OpenAPI 3.0 too, and names the host\'s own bear
     openapi: {
       components: {
         securitySchemes: {
-          key: { type: 'apiKey', in: 'header', name: 'x-key' }, accounts: { type: 'http', scheme: 'bearer' }
+          key: { type: 'apiKey', in: 'header', name: 'x-key' }, accounts: { type: 'http', scheme: 'Bearer' }
         }
       }
     }
   })
+  app.get('/own', { schema: { operationId: 'createPlant' } }, () => 'own')
   await register(app)
   const { document, post } = await documented(app)
+  t.equal(post.operationId, 'createPlant_plants', 'the host has the other one')
   t.match(document.openapi, /^3\.0/)
   t.notMatch(JSON.stringify(document), '"examples":[', 'OpenAPI 3.0 has no arrays of examples')
   t.equal(post.responses[200].content['application/json'].schema.properties.name.example, 'Monstera deliciosa')
@@ -324,6 +338,14 @@ t.test('the document is valid in OpenAPI 3.0 too, and names the host\'s own bear
   t.strictSame(post.responses[503].headers['Retry-After'].schema, { type: 'integer', example: 1 })
   t.strictSame(post.security, [{ accounts: [] }])
   t.strictSame(Object.keys(document.components.securitySchemes), ['key', 'accounts'])
+
+  const withAnother = host(t)
+  const bearer = { type: 'apiKey', in: 'header', name: 'x-key' } as const
+  await withAnother.register(swagger, { openapi: { components: { securitySchemes: { bearer } } } })
+  await register(withAnother)
+  const another = await documented(withAnother)
+  t.strictSame(another.post.security, [{ plantStoreBearer: [] }])
+  t.strictSame(another.document.components.securitySchemes.bearer, bearer, 'a scheme of the host\'s stays')
 })
 
 t.test('with the type providers of Zod and json-schema-to-ts, the host\'s routes and document work too', async t => {

@@ -274,6 +274,8 @@ t.test('a token function that throws, rejects or returns no boolean accepts no t
     () => { throw new Error('secret detail') },
     async () => { throw new Error('secret detail') },
     () => { throw new Error('401', { cause: 'secret detail' }) },
+    // As an error of MongoDB's or of gRPC.
+    async () => { throw Object.assign(new Error('secret detail'), { code: 13 }) },
     () => undefined,
     () => 'yes',
     async () => 1
