@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { readTlsPair } from '../../src/config/configuration.js'
 import { Health } from '../../src/service/health.js'
+import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { ServiceMetrics } from '../../src/service/metrics.js'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
@@ -97,10 +98,11 @@ t.test('the dashboard shows every metric of the service, and plant_store_ready i
 function watched () {
   const clock = new VirtualClock()
   const checks: { pass: () => void, fail: (error: Error) => void }[] = []
-  async function ready (): Promise<void> {
+  async function check (): Promise<void> {
     return new Promise((resolve, reject) => { checks.push({ pass: resolve, fail: reject }) })
   }
-  const health = new Health({ create: async () => 'stored', ready }, clock)
+  const writer = { maxInFlight: 1, write: async () => [], check, close: async () => {} }
+  const health = new Health(new BatchedPlantStore(writer, clock))
   return { clock, checks, health }
 }
 

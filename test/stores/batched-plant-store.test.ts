@@ -138,6 +138,19 @@ t.test('a plant that fails by itself is sent again after a pause, and delays no 
   t.match(outcomes.get(2), { name: 'PlantNotStored', message: 'odd' })
 })
 
+t.test('plants that fail one by one leave half of each batch to new ones', async t => {
+  const { clock, writer, create } = batchedStore()
+  writer.respond = ids => ids.map(() => notStored())
+  await create(numbers(512))
+  writer.respond = undefined
+  await clock.pass(25 + TICK)
+  create(numbers(200, 1_001))
+  writer.batches[2]?.answer(numbers(256).map(() => notStored()))
+  await clock.turns()
+  const ids = writer.batches[3]?.ids ?? []
+  t.strictSame([ids.length, ids.filter(id => id > 1_000)], [256, numbers(128, 1_001)])
+})
+
 t.test('a permanent failure, of a plant or of a whole batch, rejects at once, and holds up nothing', async t => {
   const { writer, outcomes, create } = batchedStore()
   writer.respond = ids => ids.includes(2)
@@ -285,13 +298,17 @@ t.test('a plant with an earlier deadline than the newest one that waits is given
 
 t.test('close ends soon after the last deadline if a write never does, and after a minute at the latest', async t => {
   for (const [timeout, limit] of [[5_000, 6_100], [Infinity, 61_100]] as const) {
-    const { clock, store, outcomes, create } = batchedStore()
+    const { clock, writer, store, outcomes, create } = batchedStore()
+    create([4], Infinity)
+    await clock.turns()
+    writer.batches[0]?.answer('stored')
+    await clock.turns()
     await create([1, 2], timeout)
     create([3], timeout)
     const time = await timeToClose({ clock, store })
     t.ok(time > limit - 1_200 && time < limit, `${time} ms`)
     const unknown = { name: 'PlantOutcomeUnknown' }
-    t.match(Object.fromEntries(outcomes), { 1: unknown, 2: unknown, 3: { name: 'PlantNotStored' } })
+    t.match(Object.fromEntries(outcomes), { 1: unknown, 2: unknown, 3: { name: 'PlantNotStored' }, 4: 'stored' })
   }
 })
 

@@ -20,20 +20,22 @@ function storeThat (respond: (plants: readonly NewPlant[]) => Results): BatchedP
   return new BatchedPlantStore({ maxInFlight: 1, write, check: async () => {}, close: async () => {} })
 }
 
-function createMany (store: BatchedPlantStore, count: number): Promise<unknown> {
+/** @param longer how much later the deadline of the first is than those of the others, in milliseconds */
+function createMany (store: BatchedPlantStore, count: number, longer = 0): Promise<unknown> {
   return Promise.all(Array.from({ length: count }, (_, id) => {
-    return store.create({ id: BigInt(id), name: 'Monstera deliciosa', tag: 'aroid' }, performance.now() + DEADLINE_MS)
+    const deadline = performance.now() + DEADLINE_MS + (id === 0 ? longer : 0)
+    return store.create({ id: BigInt(id), name: 'Monstera deliciosa', tag: 'aroid' }, deadline)
   }))
 }
 
 /** The median of five rounds. */
-async function costOfAPlant (pending: number): Promise<number> {
+async function costOfAPlant (pending: number, longer = 0): Promise<number> {
   const costs: number[] = []
   for (let round = 0; round < 5; round++) {
     const store = storeThat(plants => plants.map(() => 'stored'))
     const before = process.cpuUsage()
     const count = Math.max(pending, 50_000)
-    for (let created = 0; created < count; created += pending) await createMany(store, pending)
+    for (let created = 0; created < count; created += pending) await createMany(store, pending, longer)
     costs.push(process.cpuUsage(before).user / count)
     await store.close()
   }
@@ -55,5 +57,6 @@ const counts = process.argv.slice(2).map(Number)
 await costOfAPlant(1_000)
 const costs: Record<number, number> = {}
 for (const count of counts) costs[count] = await costOfAPlant(count)
-console.log(JSON.stringify({ costs, shareInAnOutage: await shareInAnOutage() }))
+const outOfOrder = await costOfAPlant(Math.max(...counts), 1_000)
+console.log(JSON.stringify({ costs, outOfOrder, shareInAnOutage: await shareInAnOutage() }))
 process.exit()

@@ -53,8 +53,9 @@ export class BatchQueue {
       const plant = checkedPlant(given)
       if (typeof deadline !== 'number' || Number.isNaN(deadline)) throw new TypeError('the deadline must be a number')
       if (this.isClosed) throw new PlantNotStored('the store is closed')
+      const isIdle = this.#pending.isEmpty() && this.#inFlight.length === 0
+      this.#lastDeadline = isIdle ? deadline : Math.max(this.#lastDeadline, deadline)
       this.#pending.add({ plant, deadline, resolve, reject, failure: undefined })
-      this.#lastDeadline = Math.max(this.#lastDeadline, deadline)
       if (this.#inFlight.length === 0) this.#turn ??= this.clock.setImmediate(this.#send)
       else this.#timer ??= this.clock.setTimeout(this.#tick, TICK_MS)
     })

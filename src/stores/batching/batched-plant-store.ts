@@ -5,11 +5,14 @@ import type { StoreWriter } from './store-writer.js'
 
 /** For this long a failed write alone decides: a check may pass where the next write fails, as on a full disk. */
 const FAILURE_HOLD_MS = 1_000
+/** The longest wait for a check, in milliseconds. */
+const CHECK_TIMEOUT_MS = 3_000
 
 /** A plant store whose pending requests share batches. */
 export class BatchedPlantStore implements PlantStore {
   readonly #queue: BatchQueue
   #isOpen = false
+  #check: Promise<void> | undefined
 
   constructor (
     private readonly writer: StoreWriter, private readonly clock: Clock = systemClock, random = Math.random
@@ -34,6 +37,17 @@ export class BatchedPlantStore implements PlantStore {
     if (this.#queue.isClosed) throw new Error('the store is closed')
     const { state } = this.#queue
     if (state.kind === 'failed' && this.clock.now() < state.at + FAILURE_HOLD_MS) throw state.error
+    // One check at a time, whoever asks: a store that hangs is not asked again.
+    this.#check ??= this.#checkWriter().finally(() => { this.#check = undefined })
+    const timeout = new Promise<never>((_resolve, reject) => {
+      const late = new Error(`the store did not respond within ${CHECK_TIMEOUT_MS} ms`)
+      this.clock.setTimeout(() => { reject(late) }, CHECK_TIMEOUT_MS).unref()
+    })
+    await Promise.race([this.#check, timeout])
+  }
+
+  async #checkWriter (): Promise<void> {
+    const { state } = this.#queue
     await this.writer.check(state.kind !== 'works')
     // A write may have failed meanwhile.
     if (this.#queue.state === state) this.#queue.state = { kind: 'works' }

@@ -18,24 +18,40 @@ export interface PendingCreate {
 
 /** The create requests that wait to be sent. The cost of each does not depend on how many there are. */
 export class PendingCreates {
-  /** In the order of arrival and of deadlines, so that only the first is looked at; reversed, as it is taken often. */
+  /** In the order of arrival; the first are reversed, as they are taken often. */
   #first: PendingCreate[] = []
   #last: PendingCreate[] = []
-  /** From batches that came back, and the few arrivals that have an earlier deadline. All are looked at. */
+  /** Whether the arrivals are in the order of their deadlines too, as a rule: then only the first is looked at. */
+  #areInOrder = true
+  /** If not: no arrival has an earlier deadline. */
+  #earliestDeadline = Infinity
+  /** From batches that came back. All are looked at. */
   #retries: PendingCreate[] = []
 
   isEmpty (): boolean {
-    return this.#first.length === 0 && this.#last.length === 0 && this.#retries.length === 0
+    return this.#retries.length === 0 && !this.#hasArrivals()
   }
 
   add (create: PendingCreate): void {
+    if (create.failure !== undefined) {
+      this.#retries.push(create)
+      return
+    }
     const newest = this.#last.at(-1) ?? this.#first[0]
-    const isEarlier = newest !== undefined && create.deadline < newest.deadline
-    if (isEarlier || create.failure !== undefined) this.#retries.push(create)
-    else this.#last.push(create)
+    if (newest === undefined) {
+      this.#areInOrder = true
+      this.#earliestDeadline = create.deadline
+    } else if (create.deadline < newest.deadline) {
+      this.#areInOrder = false
+      this.#earliestDeadline = Math.min(this.#earliestDeadline, create.deadline)
+    }
+    this.#last.push(create)
   }
 
-  /** Takes the retries that are due, then arrivals, up to the first that does not fit. */
+  /**
+   * Takes the retries that are due, then arrivals, up to the first that does not fit. While there are arrivals, retries
+   * get half of the places: plants that fail again and again do not hold up others.
+   */
   takeBatch (now: number): PendingCreate[] {
     const batch: PendingCreate[] = []
     let characters = 0
@@ -46,10 +62,11 @@ export class PendingCreates {
       batch.push(create)
       return true
     }
+    const mostRetries = this.#hasArrivals() ? LARGEST_BATCH / 2 : LARGEST_BATCH
     const later: PendingCreate[] = []
     for (const create of this.#retries) {
       const isDue = create.failure === undefined || create.failure.dueAt <= now
-      if (!isDue || !addIfItFits(create)) later.push(create)
+      if (!isDue || batch.length >= mostRetries || !addIfItFits(create)) later.push(create)
     }
     this.#retries = later
     this.#takeArrivals(addIfItFits)
@@ -60,6 +77,7 @@ export class PendingCreates {
   takeUntil (time: number): PendingCreate[] {
     const taken = this.#retries.filter(({ deadline }) => deadline <= time)
     if (taken.length > 0) this.#retries = this.#retries.filter(({ deadline }) => deadline > time)
+    if (!this.#areInOrder) return taken.concat(this.#takeOutOfOrder(time))
     this.#takeArrivals(create => {
       if (create.deadline > time) return false
       taken.push(create)
@@ -68,13 +86,26 @@ export class PendingCreates {
     return taken
   }
 
+  #takeOutOfOrder (time: number): PendingCreate[] {
+    if (this.#earliestDeadline > time) return []
+    const arrivals = [...this.#first.toReversed(), ...this.#last]
+    this.#first = []
+    this.#last = arrivals.filter(({ deadline }) => deadline > time)
+    this.#earliestDeadline = this.#last.reduce((earliest, { deadline }) => Math.min(earliest, deadline), Infinity)
+    return arrivals.filter(({ deadline }) => deadline <= time)
+  }
+
+  #hasArrivals (): boolean {
+    return this.#first.length > 0 || this.#last.length > 0
+  }
+
   takeRetries (): PendingCreate[] {
     return this.#retries.splice(0)
   }
 
   /** Removes the first arrivals, as long as they are taken. */
   #takeArrivals (take: (create: PendingCreate) => boolean): void {
-    while (this.#first.length > 0 || this.#last.length > 0) {
+    while (this.#hasArrivals()) {
       if (this.#first.length === 0) {
         this.#first = this.#last.reverse()
         this.#last = []

@@ -30,7 +30,7 @@ export type DatabaseClass = typeof import('@photostructure/sqlite').DatabaseSync
 
 /**
  * Opens the file, or creates it with its folders.
- * @param wasOpen whether this process had it open before: then its log is emptied, and no table is created
+ * @param wasOpen whether this process had it open before: then its log must be emptied, and no table is created
  * @throws {SqliteError} `unusable` if it must not be written: another program's, a newer version's, damaged
  */
 export function openDatabase (Database: DatabaseClass, path: string, wasOpen = false): DatabaseSyncInstance {
@@ -48,7 +48,7 @@ export function openDatabase (Database: DatabaseClass, path: string, wasOpen = f
     database.exec(SETTINGS)
     if (!wasOpen) database.exec(`BEGIN IMMEDIATE; ${CREATE_TABLE}; PRAGMA user_version = ${FORMAT}; COMMIT`)
     requireLogOnSameDevice(path)
-    if (wasOpen) emptyLog(database, path)
+    emptyLog(database, path, wasOpen)
     return database
   } catch (error) {
     database?.close()
@@ -64,7 +64,14 @@ function makeFolder (folder: string): void {
   }
   // Node's permission model can hide even `/`.
   if (folder !== dirname(folder)) makeFolder(dirname(folder))
-  mkdirSync(folder, { recursive: true })
+  try {
+    // Not `recursive`: in /proc, that would never end.
+    mkdirSync(folder)
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+    // Another process has made it, unless it is a link that leads nowhere.
+    realpathSync(folder)
+  }
   const above = openSync(dirname(folder), 'r')
   fsyncSync(above)
   closeSync(above)
@@ -80,10 +87,10 @@ export function identityOf (path: string): string | undefined {
   }
 }
 
-/** The write-ahead log and its index, which lie beside the file itself if the path is a symbolic link. */
-export function besides (path: string): { log: string, index: string } {
+/** The write-ahead log, its index and a journal, which lie beside the file itself if the path is a symbolic link. */
+export function besides (path: string): Record<'log' | 'index' | 'journal', string> {
   const file = existsSync(path) ? realpathSync(path) : path
-  return { log: `${file}-wal`, index: `${file}-shm` }
+  return { log: `${file}-wal`, index: `${file}-shm`, journal: `${file}-journal` }
 }
 
 export function hasLog (path: string): boolean {
@@ -132,10 +139,13 @@ function requireLogOnSameDevice (path: string): void {
   throw unusable(`${path} is mounted without its folder, so that its log would be lost: mount the folder`)
 }
 
-/** After a failed sync the log may not be on disk, and no later sync would report it. */
-function emptyLog (database: DatabaseSyncInstance, path: string): void {
+/**
+ * After a failed sync, of this process or of one that was killed, the log may not be on disk, and no later sync would
+ * report it. At first, another process may have it open, which looks after it.
+ */
+function emptyLog (database: DatabaseSyncInstance, path: string, mustBeEmpty: boolean): void {
   const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
-  if (busy === 0) return
+  if (busy === 0 || !mustBeEmpty) return
   const message = `another program is reading the log of ${path}, which must be emptied: stop that program`
   throw new SqliteError('busy', message, 'connection')
 }
@@ -150,18 +160,35 @@ function openingError (error: unknown, path: string): SqliteError {
 
 /** What this user cannot write, or another reason why a file cannot be opened, and what to do. */
 function obstacleTo (path: string, reason: string): string {
-  const { log, index } = besides(path)
-  let folder = dirname(path)
+  const { log, index, journal } = besides(path)
+  let folder = dirname(log)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
-  for (const file of [path, log, index, folder]) {
-    try {
-      accessSync(file, constants.R_OK | constants.W_OK)
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') continue
-      return `${file} cannot be written by this user, uid ${process.geteuid?.()} (${messageOf(error)}): make it writable for this user, or choose another folder`
-    }
+  const user = `this user, uid ${process.geteuid?.()}`
+  for (const above of foldersTo(dirname(path))) {
+    const fault = accessFault(above, constants.X_OK)
+    if (fault !== undefined) return `${above} cannot be entered by ${user} (${fault}): give this user the permission to execute it, or choose another folder`
+  }
+  for (const file of [path, log, index, journal, folder]) {
+    const fault = accessFault(file, constants.R_OK | constants.W_OK)
+    if (fault !== undefined) return `${file} cannot be written by ${user} (${fault}): make it writable for this user, or choose another folder`
   }
   return `${path} cannot be opened (${reason}): look at the path, the mount options, the limit on open files, and what AppArmor or SELinux forbids`
+}
+
+/** A folder and those above it, from the top. */
+function foldersTo (folder: string): string[] {
+  const above = dirname(folder)
+  return above === folder ? [folder] : [...foldersTo(above), folder]
+}
+
+/** Why this user may not do so; undefined if it may, or if there is no such file. */
+function accessFault (file: string, mode: number): string | undefined {
+  try {
+    accessSync(file, mode)
+    return undefined
+  } catch (error) {
+    return codeOf(error) === 'ENOENT' ? undefined : messageOf(error)
+  }
 }
 
 /** `node:sqlite` if Node has it, otherwise the package with the same interface. */

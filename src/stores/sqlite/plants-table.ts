@@ -16,7 +16,7 @@ export class PlantsTable {
   /** Its identity. */
   readonly #file: string | undefined
   readonly #database: DatabaseSyncInstance
-  readonly #findTrigger: StatementSyncInstance
+  readonly #findTriggers: StatementSyncInstance
   readonly #find: StatementSyncInstance
   readonly #insertNew: StatementSyncInstance
   readonly #insertAmongTriggers: StatementSyncInstance
@@ -32,10 +32,12 @@ export class PlantsTable {
     const database = openDatabase(Database, path, openedFile !== undefined)
     this.#database = database
     this.#file = file ?? identityOf(path)
-    this.#findTrigger = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'trigger'")
+    // The table may have a conflict clause of its own, such as REPLACE, which would delete an older plant.
+    this.#findTriggers = database.prepare(`SELECT count(*) FILTER (WHERE type = 'trigger') AS triggers,
+      count(*) FILTER (WHERE name = 'plants' AND sql LIKE '%CONFLICT%') AS clauses FROM sqlite_schema`)
     // In SQL, which does not stop at a NUL as reading the text back does; and whatever the columns' collation is.
     this.#find = database.prepare('SELECT name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY AS same FROM plants WHERE id = ?')
-    // The table may have a conflict clause of its own, such as REPLACE. ABORT would replace those in triggers, too.
+    // ABORT would replace those in triggers, too.
     this.#insertNew = database.prepare(`INSERT OR ABORT ${INSERT}`)
     this.#insertAmongTriggers = database.prepare(`INSERT ${INSERT}`)
   }
@@ -47,8 +49,9 @@ export class PlantsTable {
    */
   write (rows: readonly Row[], lockWaitMs = LOCK_WAIT_MS): RowResult[] | Failure {
     const results = this.#transaction(lockWaitMs, () => {
-      const hasTriggers = this.#findTrigger.get() !== undefined
-      return rows.map(row => hasTriggers ? this.#createAmongTriggers(row) : this.#create(row))
+      const { triggers, clauses } = this.#findTriggers.get() as Record<'triggers' | 'clauses', number>
+      const insert = clauses > 0 ? this.#insertNew : this.#insertAmongTriggers
+      return rows.map(row => triggers > 0 ? this.#createAmongTriggers(row, insert) : this.#create(row))
     })
     if (!(results instanceof SqliteError)) return results
     if (results.failure.reach !== 'plant') return results.failure
@@ -75,18 +78,33 @@ export class PlantsTable {
     }
   }
 
-  #createAmongTriggers (row: Row): RowResult {
+  #createAmongTriggers (row: Row, insert: StatementSyncInstance): RowResult {
     const [id, name, tag] = row
     const existing = this.#existing(row)
     if (existing !== undefined) return existing
+    this.#database.exec('SAVEPOINT plant')
     try {
-      this.#insertAmongTriggers.get(id, bindable(name), bindable(tag))
+      insert.get(id, bindable(name), bindable(tag))
+      const inserted = this.#existing(row)
+      if (inserted === undefined) throw refusedByTrigger('ignores')
+      if (inserted === 'taken') throw refusedByTrigger('changes')
+      this.#database.exec('RELEASE plant')
+      return 'stored'
     } catch (error) {
-      // After `RAISE(FAIL)` the row may be there, after `RAISE(ROLLBACK)` none is.
-      throw refusalOf(error)
+      const refusal = refusalOf(error)
+      this.#undo(refusal)
+      return refusal.failure
     }
-    if (this.#existing(row) !== undefined) return 'stored'
-    return { kind: 'refused', message: 'the table refuses the plant: a trigger ignores it' }
+  }
+
+  /** Undoes what triggers did to a plant: after `RAISE(FAIL)` the row may be there. */
+  #undo (refusal: SqliteError): void {
+    try {
+      this.#database.exec('ROLLBACK TO plant; RELEASE plant')
+    } catch {
+      // After `RAISE(ROLLBACK)` there is no savepoint, and nothing of the transaction is stored.
+      throw refusal
+    }
   }
 
   #existing ([id, name, tag]: Row): CreateOutcome | undefined {
@@ -152,6 +170,10 @@ export class PlantsTable {
   #isDisplaced (): boolean {
     return identityOf(this.path) !== this.#file
   }
+}
+
+function refusedByTrigger (does: 'ignores' | 'changes'): SqliteError {
+  return new SqliteError('refused', `the table refuses the plant: a trigger ${does} it`, 'plant')
 }
 
 function displaced (path: string, kind: FailureKind): SqliteError {

@@ -79,6 +79,7 @@ export function transactionError (error: unknown, inCommit = false): SqliteError
  * @throws what is the fault of the file
  */
 export function refusalOf (error: unknown): SqliteError {
+  if (error instanceof SqliteError) return error
   if (!REFUSALS.includes(resultCode(error))) throw error
   const { errcode = 0, errstr = 'not a value' } = error as { errcode?: number, errstr?: string }
   return new SqliteError('refused', `the table refuses the plant: ${errstr} (SQLite error ${errcode})`, 'plant')

@@ -37,18 +37,18 @@ export function requireFormat (database: DatabaseSyncInstance, path: string): vo
   if (format > FORMAT) {
     throw unusable(`${path} has format ${format}, made by a newer plant-store; this one reads format ${FORMAT}: use the newer version`)
   }
-  if (objects === 0) return
+  const isEmpty = objects === 0
   const columns = database.prepare(SELECT_COLUMNS).all() as unknown as Column[]
   const names = columns.map(({ name }) => name)
   // Another program's database has another format, as a rule 0, and no such table.
-  if (format !== FORMAT && ![...COLUMNS.keys()].every(name => names.includes(name))) {
+  if (!isEmpty && format !== FORMAT && ![...COLUMNS.keys()].every(name => names.includes(name))) {
     throw unusable(`${path} is an SQLite database of another program: choose another folder`)
   }
   // A text with a NUL is written as UTF-8 bytes.
   if (encoding !== 'UTF-8') {
     throw unusable(`the text in ${path} is in ${encoding}, but must be in UTF-8: make a new file by "sqlite3 ${path} .dump | sqlite3 new.db", and put it in the place of this one`)
   }
-  const differences = differencesOf(columns)
+  const differences = isEmpty ? [] : differencesOf(columns)
   if (differences.length === 0) return
   const whats = differences.map(({ what }) => what).join(', and ')
   const remedies = new Set(differences.map(({ remedy }) => remedy))
@@ -72,8 +72,10 @@ function differencesOf (columns: readonly Column[]): Difference[] {
 function missingColumn (name: string, expected: string, columns: readonly Column[]): Difference {
   const what = `the table plants has no column ${name}, which must be ${expected}`
   const renamed = columns.find(column => !COLUMNS.has(column.name) && column.definition === expected)
-  if (renamed === undefined && name === 'tag') return { what, remedy: 'ALTER TABLE plants ADD COLUMN tag TEXT' }
-  return { what, remedy: `ALTER TABLE plants RENAME COLUMN ${quoted(renamed?.name ?? 'its new name')} TO ${name}` }
+  const rename = `ALTER TABLE plants RENAME COLUMN ${quoted(renamed?.name ?? 'its new name')} TO ${name}`
+  if (name !== 'tag') return { what, remedy: rename }
+  const add = 'ALTER TABLE plants ADD COLUMN tag TEXT'
+  return { what, remedy: renamed === undefined ? add : `${rename} (if that is its new name, otherwise ${add})` }
 }
 
 function quoted (name: string): string {

@@ -60,6 +60,18 @@ const refusals: { what: string, table?: string, sql?: string, reason: RegExp }[]
     sql: `INSERT INTO plants VALUES (-1, 'Fern', '${SECRET}')`,
     reason: /2067/
   },
+  {
+    what: 'a UNIQUE that would replace other plants, in a file with a trigger,',
+    table: `${TABLE} UNIQUE ON CONFLICT REPLACE)`,
+    sql: `INSERT INTO plants VALUES (-1, 'Fern', '${SECRET}'); CREATE TABLE other(x);
+      CREATE TRIGGER of_other AFTER INSERT ON other BEGIN SELECT 1; END`,
+    reason: /2067/
+  },
+  {
+    what: 'a trigger that changes the plant',
+    sql: trigger('AFTER', "UPDATE plants SET tag = 'tagged' WHERE id = NEW.id"),
+    reason: /changes/
+  },
   { what: 'a foreign key', table: `${TAGS}; ${TABLE} REFERENCES tags)`, reason: /787/ },
   {
     what: 'a deferred foreign key',
@@ -176,6 +188,14 @@ t.test('a file of another program or a newer version, or without the table, is r
     {
       make: `PRAGMA encoding = 'UTF-16le'; ${TABLE})`,
       message: /is in UTF-16le, but must be in UTF-8: make a new file by "sqlite3 \S+ \.dump \| sqlite3 new\.db"/
+    },
+    {
+      make: "PRAGMA encoding = 'UTF-16le'; CREATE TABLE other(x); DROP TABLE other",
+      message: /is in UTF-16le, but must be in UTF-8/
+    },
+    {
+      make: 'CREATE TABLE plants(id INTEGER PRIMARY KEY, name TEXT NOT NULL, created TEXT); PRAGMA user_version = 1',
+      message: /"created" TO tag \(if that is its new name, otherwise ALTER TABLE plants ADD COLUMN tag TEXT\)$/
     },
     {
       make: 'CREATE TABLE plants(id TEXT, name TEXT)',

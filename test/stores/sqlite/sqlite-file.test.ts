@@ -155,6 +155,10 @@ t.test('a file that is replaced while its thread dies is not opened by the next 
   await t.rejects(store.ready(), { message: /was deleted, moved or replaced/ })
 })
 
+t.test('a folder that cannot be made, as in /proc, does not hang', async t => {
+  t.throws(() => openTable(t, '/proc/plant-store/plants.db'), { message: /ENOENT|EROFS/ })
+})
+
 t.test('on a file system that is read-only, the message says so', withSmallDisk, async t => {
   const folder = testFolder(t)
   mountSmallDisk(t, folder, '1m')('1m,ro')

@@ -151,13 +151,15 @@ t.test('a user of the group reads a database, leaves no file, and learns why it 
   })
   const { file = '' } = protectedFiles.at(-1) ?? {}
   protectedFiles.push({ path: join(file, 'new', 'folder', 'plants.db'), file })
+  const closed = dirname(groupFile(t, MEMBER))
+  chmodSync(closed, 0o600)
   const results = asMember(`
     const results = []
     for (const path of ${JSON.stringify([stopped, running])}) {
       const { pages } = await sqliteSource(path)
       for await (const page of pages()) results.push(page.map(({ plant }) => plant.name).join())
     }
-    for (const { path } of ${JSON.stringify(protectedFiles)}) {
+    for (const path of ${JSON.stringify([...protectedFiles.map(({ path }) => path), join(closed, 'plants.db')])}) {
       const store = sqlitePlantStore({ path })
       results.push(await store.open().catch(error => error.message))
       await store.close()
@@ -169,4 +171,5 @@ t.test('a user of the group reads a database, leaves no file, and learns why it 
     t.match(results[index], `SQLite: ${file} cannot be written by this user, uid ${MEMBER} (EACCES: permission denied`)
     t.match(results[index], /: make it writable for this user, or choose another folder$/)
   }
+  t.match(results.at(-1), `SQLite: ${closed} cannot be entered by this user, uid ${MEMBER} (EACCES: permission denied`)
 })
