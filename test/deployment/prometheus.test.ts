@@ -72,6 +72,28 @@ t.test('each alert fires for its condition, not for a healthy service or another
   t.strictSame(alerts.filter(alert => !tested.includes(alert)), [], 'all alerts are tested')
 })
 
+t.test('PlantStoreDown fires for a week', withPrometheus, async t => {
+  const file = join(testFolder(t), 'week.json')
+  const labels = '{job="plant-store",instance="a"}'
+  const firing = 'ALERTS{alertname="PlantStoreDown",alertstate="firing"}'
+  writeFileSync(file, JSON.stringify({
+    rule_files: [projectFile('docs/alerts.yml')],
+    evaluation_interval: '1h',
+    tests: [{
+      interval: '1m',
+      input_series: [
+        { series: `up${labels}`, values: '1x10 0x11000' },
+        { series: `plant_store_ready${labels}`, values: '1x10 stale' }
+      ],
+      promql_expr_test: [['6d', 1], ['169h', 0]].map(([time, count]) => (
+        { expr: `count(${firing}) or vector(0)`, eval_time: time, exp_samples: [{ labels: '{}', value: count }] }
+      ))
+    }]
+  }))
+  const tests = promtool(['test', 'rules', file])
+  t.equal(tests.status, 0, tests.output)
+})
+
 /** The queries of the dashboard, as Grafana sends them, and those of docs/scaling.md. */
 function documentedQueries (): string[] {
   interface Target { expr: string, interval?: string }
