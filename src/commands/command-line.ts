@@ -43,7 +43,7 @@ export function readCommand (args: readonly string[]): Command {
   const [name = 'serve', ...others] = positionals
   if (!isCommand(name)) throw new CommandLineError(`${JSON.stringify(name)} is not a command`)
   const file = commands[name] ? others.shift() : undefined
-  if (name === 'backup' && file === undefined) throw new CommandLineError('backup takes the name of a file: plant-store backup FILE')
+  if (name === 'backup' && (file === undefined || file === '-')) throw new CommandLineError('backup takes the name of a file: plant-store backup FILE')
   if (name === 'serve' && quiet) others.push('--quiet')
   if (others.length > 0) throw new CommandLineError(`${name} does not take ${JSON.stringify(others[0])}`)
   return { name, file: file ?? '-', quiet }

@@ -16,6 +16,8 @@ const isOnTerminal = hasTerminal()
 
 /** Made when a command begins that ends cleanly; the first signal aborts it. */
 let interruption: AbortController | undefined
+/** A service that a signal ends while it is being loaded was stopped, and has not failed. */
+let isService = false
 
 // Before anything else is loaded: as PID 1 of a container, a process ignores signals without a handler.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
@@ -30,6 +32,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     const isRepeated = interruption?.signal.aborted === true
     // The shell and the terminal may both send it.
     if (isRepeated && signal === 'SIGHUP') return
+    if (isService) process.exit(0)
     if (interruption === undefined || isRepeated) process.exit(128 + number)
     interruption.abort()
     setTimeout(fail, GRACE).unref()
@@ -51,6 +54,7 @@ try {
 
 async function run (command: Command): Promise<number> {
   const { name } = command
+  isService = name === 'serve'
   if (name === 'serve') await (await import('../service/serve.js')).serve(isOnTerminal)
   if (name === 'help') process.stdout.write((await import('./help.js')).help)
   if (name === 'version') process.stdout.write(`${(await import('../config/configuration.js')).version}\n`)

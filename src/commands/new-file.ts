@@ -12,16 +12,25 @@ import { CopyError } from './sources/plant-source.js'
  * @throws {CopyError} if the name is taken
  */
 export async function createFile (path: string, write: (partialPath: string) => Promise<void>, mode = 0o666) {
+  if (path.endsWith('/')) throw new CopyError(`${path} is the name of a folder: choose that of a file`)
   // Before a long copy, too.
   await requireAbsence(path)
   const folder = dirname(resolve(path))
-  const partialPath = join(folder, `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`)
-  const removePartial = () => {
-    // SQLite leaves a journal behind if it fails or is killed.
-    for (const file of [partialPath, `${partialPath}-journal`]) rmSync(file, { force: true })
+  // A name has 255 bytes at most, of which a character takes up to 4.
+  const partialPath = join(folder, `.${basename(path).slice(0, 50)}.${randomBytes(4).toString('hex')}.partial`)
+  // SQLite leaves a journal behind if it fails or is killed.
+  const unfinished = [partialPath, `${partialPath}-journal`]
+  const removeUnfinished = () => {
+    for (const file of unfinished) {
+      try {
+        rmSync(file, { force: true })
+      } catch {
+        // The folder is closed, or is a file: the original error is reported.
+      }
+    }
   }
   // A second signal does not wait for the end of the copy.
-  process.on('exit', removePartial)
+  process.on('exit', removeUnfinished)
   try {
     await writeFile(partialPath, '', { flag: 'wx', mode })
     await write(partialPath)
@@ -31,14 +40,16 @@ export async function createFile (path: string, write: (partialPath: string) => 
       await requireAbsence(path)
       await rename(partialPath, path)
     })
+    unfinished.push(path)
     await sync(folder, 'r')
+    unfinished.pop()
   } catch (error) {
     // Named as the user named it.
     if (error instanceof Error) error.message = error.message.replaceAll(partialPath, path)
     throw error
   } finally {
-    process.off('exit', removePartial)
-    removePartial()
+    process.off('exit', removeUnfinished)
+    removeUnfinished()
   }
 }
 

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
@@ -7,9 +7,9 @@ import { Type } from '@sinclair/typebox'
 import { b64token } from '../bearer-tokens.js'
 import { codeOf } from '../error-message.js'
 import { limits } from '../options.js'
-import { checkEnds, ConfigurationError, nameOf, readEnvironment, readFileOf } from './read-environment.js'
+import { checkEnds, ConfigurationError, nameOf, readEnvironment, readFileOf, requireFiles } from './read-environment.js'
 
-export { ConfigurationError }
+export { ConfigurationError, requireFiles }
 
 /** The version of this package. */
 export const { version }: { version: string } = createRequire(import.meta.url)('../../package.json')
@@ -116,8 +116,14 @@ export function readTlsPair (certFile: string | undefined, keyFile: string | und
   const key = readFileOf('TLS_KEY_FILE', keyFile)
   // In lists, since an empty text would be taken for none.
   checkTls({ cert: [cert] }, 'TLS_CERT_FILE', 'PEM, the certificate first, then its complete chain')
-  checkTls({ cert, key: [key] }, 'TLS_KEY_FILE', 'the private key of TLS_CERT_FILE, PEM, without a passphrase')
-  return { cert, key, expiresAt: Date.parse(new X509Certificate(cert).validTo) }
+  const allowed = 'the private key of TLS_CERT_FILE, PEM, without a passphrase'
+  checkTls({ cert, key: [key] }, 'TLS_KEY_FILE', allowed)
+  const certificate = new X509Certificate(cert)
+  // OpenSSL compares only keys of one type: an RSA key beside an ECDSA certificate would fail with each handshake.
+  if (!certificate.checkPrivateKey(createPrivateKey(key))) {
+    throw new ConfigurationError(`TLS_KEY_FILE is not the key of the first certificate in TLS_CERT_FILE: it must be ${allowed}`)
+  }
+  return { cert, key, expiresAt: Date.parse(certificate.validTo) }
 }
 
 function checkTls (options: SecureContextOptions, variable: string, allowed: string): void {

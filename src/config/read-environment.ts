@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { codeOf } from '../error-message.js'
@@ -15,6 +15,12 @@ const SECRETS = ['ACCESS_TOKENS', 'MONGODB_URL']
  */
 export function readEnvironment<Schema extends TObject> (env: NodeJS.ProcessEnv, schema: Schema): Static<Schema> {
   const values: Record<string, unknown> = {}
+  // As at the start of an environment file with a byte order mark: the variable would be ignored.
+  const known = [...Object.keys(schema.properties), 'NODE_ENV']
+  const misnamed = Object.keys(env).find(name => name !== name.trim() && known.includes(name.trim()))
+  if (misnamed !== undefined) {
+    throw new ConfigurationError(`${misnamed.trim()} has a byte order mark or white space before or after its name: save the environment file without it`)
+  }
   for (const [name, variable] of Object.entries(schema.properties)) {
     const { description = '', default: defaultValue } = variable
     const text = SECRETS.includes(name) ? readSecret(name, env) : env[name]
@@ -38,6 +44,8 @@ export function checkEnds (name: string, text: string, env: NodeJS.ProcessEnv, a
   if (name !== 'ACCESS_TOKENS' && /^[\s\p{Cc}\p{Cf}]|[\s\p{Cc}\p{Cf}]$/u.test(text)) {
     refuse(name, text, env, 'has white space or a control character at an end', allowed)
   }
+  // Such as the carriage returns of a file that has no other line ends.
+  if (name !== 'ACCESS_TOKENS' && /\p{Cc}/u.test(text)) refuse(name, text, env, 'has a control character', allowed)
   if (name === 'DATA_DIR' && /^[~$]/.test(text)) refuse(name, text, env, 'begins with what only a shell replaces', allowed)
 }
 
@@ -70,8 +78,29 @@ function readSecret (name: string, env: NodeJS.ProcessEnv): string | undefined {
 
 export function readFileOf (variable: string, file: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    return statSync(file).isFile() ? readFileSync(file, 'utf8') : readPipe(file)
   } catch (error) {
     throw new ConfigurationError(`${variable} is ${JSON.stringify(file)}, which cannot be read (${codeOf(error)}): it must be a readable file`)
+  }
+}
+
+/** Waits for the writer of a pipe, as of a shell's `<(…)`. Meanwhile no handler can run, so signals end the process. */
+function readPipe (file: string): string {
+  const handlers = (['SIGTERM', 'SIGINT'] as const).map(signal => ({ signal, listeners: process.rawListeners(signal) }))
+  for (const { signal } of handlers) process.removeAllListeners(signal)
+  try {
+    return readFileSync(file, 'utf8')
+  } finally {
+    for (const { signal, listeners } of handlers) {
+      for (const listener of listeners) process.on(signal, listener as NodeJS.SignalsListener)
+    }
+  }
+}
+
+/** Checks that reading these files again, while the service runs, does not wait for a writer. */
+export function requireFiles (env: NodeJS.ProcessEnv, names: readonly string[]): void {
+  for (const name of names) {
+    const isPipe = env[name] !== undefined && statSync(env[name], { throwIfNoEntry: false })?.isFile() === false
+    if (isPipe) throw new ConfigurationError(`${name} is not a file, and is read only at the start`)
   }
 }

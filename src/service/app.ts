@@ -44,9 +44,8 @@ export async function createApp (
     if (ACCESS_LOG) logAccess(log, request, reply)
     if (REQUEST_ID_HEADER !== undefined) reply.raw.setHeader(REQUEST_ID_HEADER, request.id)
     const fault = faultOf(request)
-    if (fault === undefined) return undefined
-    reply.raw.setHeader('connection', 'close')
-    return new ApiError('requestMalformed', fault)
+    if (fault !== undefined || health.closing) reply.raw.setHeader('connection', 'close')
+    return fault === undefined ? undefined : new ApiError('requestMalformed', fault)
   }
 
   const app = fastify({
@@ -58,9 +57,10 @@ export async function createApp (
     // Instead of Ajv, the only compiler that the type knows: loading it takes 7 % of the time of a start.
     schemaController: { compilersFactory: { buildValidator: () => TypeBoxValidatorCompiler as never } },
     clientErrorHandler: clientErrorHandler(latestReplies, newId, ACCESS_LOG ? log : undefined),
-    // A path that cannot be decoded.
+    // A path that cannot be decoded: no hook runs.
     frameworkErrors: (_error, request, reply) => {
       sendError(begin(request, reply) ?? new ApiError('pathUnknown'), request, reply)
+      metrics?.observeRequest(request, reply, () => {})
     }
   })
   app.log = log

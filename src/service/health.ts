@@ -44,7 +44,7 @@ export const HealthSchema = Type.Object({ status }, { title: 'Health' })
 const example = { value: { error: 50301, message: 'Not ready: the service is shutting down' } }
 const notReady = {
   ...errorResponses('notStored')[503],
-  description: 'Not ready; the message says why',
+  description: '50301: Not ready; the message says why',
   content: { 'application/json': { schema: ErrorSchema, examples: { notReady: example } } }
 }
 

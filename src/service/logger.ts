@@ -2,6 +2,7 @@ import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { destination, pino, type Logger } from 'pino'
 import { systemClock, type Clock } from '../clock.js'
 import { withoutPort, type Configuration } from '../config/configuration.js'
+import { whenOver } from '../pending/request-end.js'
 
 /**
  * Makes the logger: JSON lines, or readable lines on a terminal. A write per line would cost a third of a request, so
@@ -95,12 +96,13 @@ export function faultLoggers (log: FastifyBaseLogger, clock: Clock = systemClock
  */
 export function logAccess (log: FastifyBaseLogger, request: FastifyRequest, { raw }: FastifyReply): void {
   const { id: reqId, method, url } = request
+  const [path = ''] = url.replace(/^(\w+:\/\/)[^/?#]*@/, '$1').split(/[?#]/, 1)
   const started = performance.now()
   // A Unix socket and a closed one have no address.
   const remoteAddress = withoutPort(request.ip ?? 'unix')
-  raw.on('close', () => {
+  whenOver(request.raw, raw, () => {
     const statusCode = raw.writableFinished ? raw.statusCode : undefined
     const responseTime = Number((performance.now() - started).toFixed(3))
-    log.info({ reqId, method, url: url.split('?', 1)[0], statusCode, responseTime, remoteAddress }, 'request')
+    log.info({ reqId, method, url: path, statusCode, responseTime, remoteAddress }, 'request')
   })
 }

@@ -1,7 +1,8 @@
+import { Readable } from 'node:stream'
 import swagger from '@fastify/swagger'
-import type { FastifyInstance, onRequestHookHandler } from 'fastify'
-import { ApiError } from '../api-error.js'
+import type { FastifyInstance } from 'fastify'
 import { version } from '../config/configuration.js'
+import { whenOver } from '../pending/request-end.js'
 import { errorResponses, ErrorSchema, NewPlantSchema, PlantSchema } from '../route/schemas.js'
 import { HealthSchema } from './health.js'
 
@@ -94,11 +95,12 @@ html.dark-mode .swagger-ui .headers .header-col { color: inherit }
  * under a prefix.
  */
 async function apiPage (app: FastifyInstance): Promise<void> {
-  // For other methods, / is no endpoint, as it is without the page.
-  const onRequest: onRequestHookHandler = ({ method }, _reply, done) => {
-    done(method === 'GET' || method === 'HEAD' ? undefined : new ApiError('pathUnknown'))
-  }
-  app.all('/', { onRequest }, (_request, reply) => reply.redirect('./docs'))
+  app.get('/', (_request, reply) => reply.redirect('./docs'))
+  // A file whose client has left is closed.
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (payload instanceof Readable) whenOver(request.raw, reply.raw, () => { payload.destroy() })
+    done()
+  })
   await app.register(import('@fastify/swagger-ui'), {
     routePrefix: '/docs',
     indexPrefix: '.',

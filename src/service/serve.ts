@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { messageOf } from '../error-message.js'
 import { BearerTokens } from '../bearer-tokens.js'
 import { StoreUnusable } from '../stores/plant-store.js'
-import { ConfigurationError, isSocketPath, readConfiguration, version } from '../config/configuration.js'
+import { ConfigurationError, isSocketPath, readConfiguration, requireFiles, version } from '../config/configuration.js'
 import { createStore, describeStore } from '../config/configured-store.js'
 import { listenOn, removeStaleSocket } from './http/server.js'
 import { createLogger } from './logger.js'
@@ -35,6 +35,7 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
       try {
         // The URL is not read again: its file may be a pipe.
         const env = { ...process.env, MONGODB_URL: undefined, MONGODB_URL_FILE: undefined }
+        requireFiles(env, ['ACCESS_TOKENS_FILE', 'TLS_CERT_FILE', 'TLS_KEY_FILE'])
         const { ACCESS_TOKENS, tls } = readConfiguration(env)
         tokens.replace(ACCESS_TOKENS ?? [generatedToken])
         configuration.tls = tls
@@ -61,25 +62,28 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   const listeners: NetServer[] = []
   const app = await createApp({ configuration, store, health, log, metrics, tokens, listeners })
   server = app.server
-  await app.ready()
-  listeners.push(...await listenOn(app.server, HOST, PORT).catch(refuseAddress))
-  // Not earlier: loading the service holds up the event loop, too.
-  health.watchEventLoop()
   shutdown = async () => {
+    // No create request waits any more then, only clients that are slow to send or to read.
+    setTimeout(() => { app.server.closeAllConnections() }, longestShutdown(STORE_TIMEOUT) - 1_000).unref()
     await app.close()
     await store.close?.()
   }
-
+  await app.ready()
   if (metrics !== undefined && METRICS_PORT !== undefined) {
     const host = isSocketPath(HOST) ? '127.0.0.1' : HOST
     const [listener] = await listenOn(metrics.createServer(), host, METRICS_PORT).catch(refuseAddress)
     const { port } = listener?.address() as AddressInfo
     log.info({ port }, `metrics on port ${port}, path /metrics`)
   }
+  listeners.push(...await listenOn(app.server, HOST, PORT).catch(refuseAddress))
+  // Not earlier: loading the service holds up the event loop, too.
+  health.watchEventLoop()
   const address = isSocketPath(HOST) ? `unix:${HOST}` : app.listeningOrigin
   const location = describeStore(configuration)
   const shownToken = ACCESS_TOKENS === undefined ? generatedToken : undefined
-  if (process.env.NODE_ENV !== 'production') process.stdout.write(banner(address, location, shownToken, DOCS))
+  if (process.env.NODE_ENV !== 'production') {
+    process.stdout.write(banner(address, location, shownToken, DOCS, configuration.tls !== undefined))
+  }
   log.info({ address, store: location }, `ready at ${address}`)
   const fault = await health.fault()
   if (fault !== undefined && !health.closing) log.warn(`not ready: ${fault}`)
@@ -90,8 +94,7 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
  * exits at once. Returns a function that shuts down likewise.
  */
 function shutDownOnSignal (storeTimeout: number, logger: Logger, shutdown: () => Promise<void>): () => void {
-  // Less than the 30 seconds that Kubernetes grants by default.
-  const delay = Math.min(storeTimeout + 5_000, 25_000)
+  const delay = longestShutdown(storeTimeout)
   return closeWithGrace({
     delay,
     logger,
@@ -106,15 +109,20 @@ function shutDownOnSignal (storeTimeout: number, logger: Logger, shutdown: () =>
   }).close
 }
 
+/** Milliseconds: less than the 30 seconds that Kubernetes grants by default. */
+function longestShutdown (storeTimeout: number): number {
+  return Math.min(storeTimeout + 5_000, 25_000)
+}
+
 function refuseAddress (error: unknown): never {
   throw new ConfigurationError(`${messageOf(error)}: check HOST, PORT and METRICS_PORT`)
 }
 
 /** @param token the token generated for this run; those that the operator configured are never shown */
-function banner (address: string, store: string, token: string | undefined, docs: boolean): string {
+function banner (address: string, store: string, token: string | undefined, docs: boolean, isTls: boolean): string {
   const socketPath = address.startsWith('unix:') ? address.slice('unix:'.length) : undefined
-  const url = socketPath === undefined ? address : 'http://localhost'
-  const option = socketPath === undefined ? '' : `--unix-socket '${socketPath}' `
+  const url = socketPath === undefined ? address : `${isTls ? 'https' : 'http'}://localhost`
+  const option = socketPath === undefined ? '' : `--unix-socket '${socketPath.replaceAll("'", "'\\''")}' `
   const tokenLine = token === undefined ? '' : `\n  token       ${token} (made for this run; set ACCESS_TOKENS to choose your own)`
   // With -w, the prompt of the shell begins a line of its own.
   return `

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { isatty, ReadStream as TerminalStream } from 'node:tty'
 import { parseExactJson } from '../../exact-json.js'
-import { readEntry, type Entry, type PlantSource } from './plant-source.js'
+import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 /**
  * Plants in NDJSON, one per line; blank lines are skipped.
@@ -28,9 +28,15 @@ export function ndjsonSource (path: string): PlantSource {
   }
 }
 
+/** Characters: a string has at most twice as many. */
+const LONGEST_LINE = 2 ** 28
+
 /** A thread that waited for a FIFO or a terminal would keep the process from ending: only files are read by threads. */
 function openInput (path: string): { input: Readable & { bytesRead: number }, size?: number } {
-  if (path === '-' || path === '/dev/stdin') return { input: process.stdin }
+  if (path === '-' || path === '/dev/stdin') {
+    if (fstatSync(0).isDirectory()) throw new CopyError('standard input is a folder: choose a file')
+    return { input: process.stdin }
+  }
   // Without waiting for the writer of a FIFO.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   const file = fstatSync(fd)
@@ -47,6 +53,8 @@ export async function * linesOf (chunks: AsyncIterable<string>): AsyncGenerator<
   let rest = ''
   for await (const chunk of chunks) {
     rest += chunk
+    // What is too long for a line is replaced by what is no JSON.
+    if (rest.length > LONGEST_LINE) rest = '\0'
     // A long line is split once, not with each of its chunks.
     if (!chunk.includes('\n')) continue
     const lines = rest.split('\n')

@@ -37,7 +37,9 @@ export function faultOf ({ raw, is404 }: FastifyRequest): string | undefined {
 /** The error of a request without a route: 405 if its path has routes for other methods, else 404. */
 export function unknownRoute ({ url, server }: FastifyRequest, reply: FastifyReply): ApiError {
   const allowed = server.supportedMethods.filter(method => server.findRoute({ method, url }) !== null)
-  if (allowed.length === 0) return new ApiError('pathUnknown')
+  // Without the API page, / is no endpoint. To the router, * is /.
+  const isRoot = /^[/*](?:\?|$)/.test(url)
+  if (allowed.length === 0 || isRoot) return new ApiError('pathUnknown')
   reply.header('allow', allowed.join(', '))
   return new ApiError('methodNotAllowed', `This path accepts only ${allowed.join(' and ')}`)
 }

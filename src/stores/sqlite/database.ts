@@ -166,11 +166,11 @@ function obstacleTo (path: string, reason: string): string {
   const user = `this user, uid ${process.geteuid?.()}`
   for (const above of foldersTo(dirname(path))) {
     const fault = accessFault(above, constants.X_OK)
-    if (fault !== undefined) return `${above} cannot be entered by ${user} (${fault}): give this user the permission to execute it, or choose another folder`
+    if (codeOf(fault) === 'EACCES') return `${above} cannot be entered by ${user} (${messageOf(fault)}): give this user the permission to execute it, or choose another folder`
   }
   for (const file of [path, log, index, journal, folder]) {
     const fault = accessFault(file, constants.R_OK | constants.W_OK)
-    if (fault !== undefined) return `${file} cannot be written by ${user} (${fault}): make it writable for this user, or choose another folder`
+    if (fault !== undefined) return `${file} cannot be written by ${user} (${messageOf(fault)}): make it writable for this user, or choose another folder`
   }
   return `${path} cannot be opened (${reason}): look at the path, the mount options, the limit on open files, and what AppArmor or SELinux forbids`
 }
@@ -182,12 +182,12 @@ function foldersTo (folder: string): string[] {
 }
 
 /** Why this user may not do so; undefined if it may, or if there is no such file. */
-function accessFault (file: string, mode: number): string | undefined {
+function accessFault (file: string, mode: number): unknown {
   try {
     accessSync(file, mode)
     return undefined
   } catch (error) {
-    return codeOf(error) === 'ENOENT' ? undefined : messageOf(error)
+    return codeOf(error) === 'ENOENT' ? undefined : error
   }
 }
 
