@@ -11,7 +11,7 @@ import { buildService, TOKEN } from '../support/http/service.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
 import { program, testFolder, token } from '../support/process/program.js'
 
-const SECRET = 'tooshort!secret'
+const SECRET = 'tooshort-secret'
 
 t.test('an invalid value fails startup with one line: the variable, what is wrong and what is allowed', async t => {
   const folder = testFolder(t)
@@ -39,7 +39,7 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
       env: { ACCESS_TOKENS: SECRET },
       says: /^ACCESS_TOKENS: token 1 cannot be used: it must be 16 characters or more/
     },
-    { env: { ACCESS_TOKENS: `${token},${SECRET}` }, says: /^ACCESS_TOKENS: token 2 .*16 characters or more/ },
+    { env: { ACCESS_TOKENS: `${token},${SECRET}!` }, says: /^ACCESS_TOKENS: token 2 .*16 characters or more/ },
     { env: { ACCESS_TOKENS_FILE: secret }, says: /^ACCESS_TOKENS_FILE \(".*secret"\): token 1 cannot be used: / },
     { env: { ACCESS_TOKENS_FILE: empty }, says: /^ACCESS_TOKENS_FILE \(".*empty"\) is empty: / },
     { env: { ACCESS_TOKENS: ',' }, says: /^ACCESS_TOKENS cannot be used: / },
@@ -88,6 +88,7 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
       says: /^BODY_LIMIT is "0", which cannot be used: it must be an integer from 1 to 16000000: bytes/
     },
     { env: { STORE_TIMEOUT: '1e3' }, says: /^STORE_TIMEOUT is "1e3"/ },
+    { env: { STORE_TIMEOUT: '499' }, says: /^STORE_TIMEOUT is "499", .* an integer from 500 to 3600000: / },
     { env: { QUEUE_LIMIT: '-1' }, says: /^QUEUE_LIMIT is "-1"/ },
     {
       env: { QUEUE_BYTES: '64MB' },
@@ -111,6 +112,7 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
       env: { REQUEST_ID_HEADER: 'Authorization' },
       says: /^REQUEST_ID_HEADER is Authorization, which has another meaning in HTTP/
     },
+    { env: { REQUEST_ID_HEADER: 'cookie' }, says: /^REQUEST_ID_HEADER is cookie, which has another meaning/ },
     {
       env: { METRICS_PORT: '70000' },
       says: /^METRICS_PORT is "70000", which cannot be used: it must be an integer from 0 to 65535: the port /
@@ -260,10 +262,10 @@ t.test('LOG_LEVEL, BODY_LIMIT and QUEUE_LIMIT limit the log, a body, and pending
 
 t.test('secrets can be read from the files that ACCESS_TOKENS_FILE and MONGODB_URL_FILE name', async t => {
   const [ACCESS_TOKENS_FILE, MONGODB_URL_FILE] = [join(testFolder(t), 'tokens'), join(testFolder(t), 'mongodb-url')]
-  writeFileSync(ACCESS_TOKENS_FILE, `${token}, the-other-access-token\n`)
+  writeFileSync(ACCESS_TOKENS_FILE, `${token}, of-16-characters\n`)
   writeFileSync(MONGODB_URL_FILE, 'mongodb://user:secret@host/\n')
   const { ACCESS_TOKENS, MONGODB_URL } = readConfiguration({ ACCESS_TOKENS_FILE, MONGODB_URL_FILE })
-  t.strictSame([ACCESS_TOKENS, MONGODB_URL], [[token, 'the-other-access-token'], 'mongodb://user:secret@host/'])
+  t.strictSame([ACCESS_TOKENS, MONGODB_URL], [[token, 'of-16-characters'], 'mongodb://user:secret@host/'])
 })
 
 t.test('a secret can be read from a pipe', async t => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { readTlsPair } from '../../src/config/configuration.js'
+import { channels } from '../../src/diagnostics.js'
 import { Health } from '../../src/service/health.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { ServiceMetrics } from '../../src/service/metrics.js'
@@ -42,6 +43,7 @@ t.test('before any request, the counters of all outcomes and 5xx responses exist
 
 t.test('requests are counted by method, route and status_code, create requests also by outcome', async t => {
   const { address } = service
+  const start = performance.now()
   await create(address, { id: 1 })
   await create(address, { id: 1 })
   await create(address, { id: 1, name: 'Fern' })
@@ -55,6 +57,8 @@ t.test('requests are counted by method, route and status_code, create requests a
   t.equal(valueOf(metrics, 'plant_store_creates_total{outcome="same"}'), 1)
   t.equal(valueOf(metrics, 'plant_store_creates_total{outcome="taken"}'), 1)
   t.equal(valueOf(metrics, 'plant_store_batch_plants_sum'), 3)
+  const seconds = valueOf(metrics, 'http_request_duration_seconds_sum{method="POST",route="/plants",status_code="200"}')
+  t.ok(seconds > 0 && seconds < (performance.now() - start) / 1_000, `${seconds} s`)
   t.ok(valueOf(metrics, 'process_cpu_seconds_total') > 0)
   t.ok(valueOf(metrics, 'nodejs_eventloop_lag_seconds') >= 0)
 })
@@ -77,7 +81,7 @@ t.test('a body that is being received counts as queue bytes', async t => {
   t.equal(await queueBytes(), 0)
 })
 
-t.test('the dashboard shows every metric of the service, and plant_store_ready is 1 or 0', async t => {
+t.test('the dashboard shows every metric; those of batches count them, and plant_store_ready is 1 or 0', async t => {
   const { cert, key } = makeCertificate(testFolder(t), 'localhost')
   const health: Pick<Health, 'fault'> = { fault: async () => undefined }
   const { registry } = new ServiceMetrics({ tls: readTlsPair(cert, key) }, health)
@@ -88,6 +92,12 @@ t.test('the dashboard shows every metric of the service, and plant_store_ready i
     JSON.parse(readFileSync('docs/grafana-dashboard.json', 'utf8'))
   const queries = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join()
   t.strictSame([...new Set(names)].filter(name => !queries.includes(`${name}{`) && !queries.includes(`${name}_`)), [])
+
+  const batch = { plants: 3, milliseconds: 250, retries: 2 }
+  for (const sent of [channels.batchStart, channels.batchStart, channels.batchEnd]) sent.publish(batch)
+  const observed = await registry.metrics()
+  const series = ['batches_in_flight', 'batch_plants_sum', 'batch_duration_seconds_sum', 'retries_total']
+  t.strictSame(series.map(name => valueOf(observed, `plant_store_${name}`)), [1, 3, 0.25, 2])
 
   t.equal(valueOf(metrics, 'plant_store_ready'), 1)
   health.fault = async () => 'the disk is full'
