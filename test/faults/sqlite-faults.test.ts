@@ -86,6 +86,7 @@ t.test('with a disk that is full at startup, the service is not ready until ther
   t.throws(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(300_000)), { code: 'ENOSPC' })
   const service = await start(t, folder)
   t.equal((await ready(service.address)).status, 503, 'the service runs, but is not ready')
+  t.match(await service.program.logged('not ready: SQLite'), { level: 40 })
   t.match((await service.clients.create()).status, /^50[34]$/)
   rmSync(join(folder, 'filler'))
   await recovers(t, service)

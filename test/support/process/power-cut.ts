@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { overHttp, PlantClients } from '../http/plant-clients.js'
 import { preloaded } from './failing-calls.js'
@@ -14,13 +14,11 @@ interface PoweredRun { clients: PlantClients, program: Program, path: string, tr
  */
 export async function runPowered (t: Test, env: Record<string, string>, ms: number): Promise<PoweredRun> {
   const folder = testFolder(t)
-  const data = join(folder, 'data')
-  mkdirSync(data)
+  const data = join(folder, 'new', 'data')
   const trace = join(folder, 'trace')
   const library = preloaded('power-cut', folder)
-  const program = new Program([], {
-    PORT: '0', ACCESS_TOKENS: token, DATA_DIR: data, LD_PRELOAD: library, POWER_FOLDER: data, POWER_TRACE: trace, ...env
-  })
+  const power = { LD_PRELOAD: library, POWER_FOLDER: folder, POWER_TRACE: trace }
+  const program = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: data, ...power, ...env })
   t.teardown(() => program.end('SIGKILL'))
   // The power may be cut before the service is ready.
   const address = await program.ready().catch(error => { if (env.POWER_CUT_AT === undefined) throw error })
