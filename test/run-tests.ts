@@ -26,7 +26,7 @@ const { values, positionals } = parseArgs({
     timeout: { type: 'string', default: '300' }
   }
 })
-const timeout = Number(values.timeout)
+const [jobs, timeout] = [wholeNumber('jobs'), wholeNumber('timeout')]
 const env: NodeJS.ProcessEnv = { ...process.env, TAP_TIMEOUT: String(timeout) }
 // A folder in which each process and thread of the tests notes what it ran: see .ci/coverage.js.
 if (process.env.COVERAGE !== undefined) {
@@ -43,13 +43,24 @@ const failed: string[] = []
 let passed = 0
 
 const waiting = positionals.length > 0 ? positionals.flatMap(filesIn) : filesToRunByDefault()
-if (waiting.length === 0) throw new Error(`no test files in ${positionals.join(' ')}`)
+if (waiting.length === 0) refuse(`no test files in ${positionals.join(' ')}`)
 const start = performance.now()
-await Promise.all(Array.from({ length: Number(values.jobs) }, runWaiting))
+await Promise.all(Array.from({ length: jobs }, runWaiting))
 report()
 
+function refuse (fault: string): never {
+  console.error(fault)
+  process.exit(2)
+}
+
+function wholeNumber (name: keyof typeof values): number {
+  const text = values[name]
+  return /^[1-9]\d{0,4}$/.test(text) ? Number(text) : refuse(`--${name} must be from 1 to 99999, not "${text}"`)
+}
+
 function filesIn (path: string): string[] {
-  if (!statSync(path).isDirectory()) return [path]
+  const found = statSync(path, { throwIfNoEntry: false }) ?? refuse(`there is no ${path}`)
+  if (!found.isDirectory()) return [path]
   const names = readdirSync(path, { recursive: true, encoding: 'utf8' })
   return names.filter(name => name.endsWith('.test.js')).sort().map(name => join(path, name))
 }

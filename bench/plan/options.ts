@@ -75,12 +75,17 @@ export function readOptions (words: readonly string[]) {
 
   const defaults = isPublished ? long : quick
   const chosen = list('case') ?? defaults.cases
+  const cases = chosen.includes('all') ? caseNames : chosen.map(name => oneOf('case', name, caseNames))
+  for (const [option, only] of [['rate', 'latency'], ['distances', 'distance'], ['nodes', 'price']] as const) {
+    if (text(option) === undefined || cases.includes(only)) continue
+    throw new TypeError(`--${option} is for the case ${only}, which is not chosen`)
+  }
   const seconds = single('seconds', defaults.seconds, 0.1)
   let save = defaults.save
   if (choices.some(name => text(name) !== undefined)) save = 'partial'
   if (url !== undefined) save = 'url'
   return {
-    cases: chosen.includes('all') ? caseNames : chosen.map(name => oneOf('case', name, caseNames)),
+    cases,
     servers: list('servers')?.map(name => {
       oneOf('servers', name.replace(/@.*/, ''), everyServer)
       return variant(name).name

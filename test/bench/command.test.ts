@@ -12,7 +12,7 @@ import { until } from '../support/until.js'
 import type { NewPlant } from '../../src/stores/plant-store.js'
 
 const { PATH, HOME } = process.env
-const short = ['--rounds', '1', '--warm-up', '0.1', '--seconds', '0.1', '--connections', '4', '--rate', '50']
+const short = ['--rounds', '1', '--warm-up', '0.1', '--seconds', '0.1', '--connections', '4']
 
 /** Runs the benchmark in this process, where its modules are loaded once. */
 async function bench (...words: string[]) {
@@ -85,7 +85,8 @@ t.test('--url measures a running service; its token is not saved, and a full run
   const project = process.cwd()
   t.teardown(() => process.chdir(project))
   process.chdir(folder)
-  const { code, out, err } = await bench('--url', `http://127.0.0.1:${port}`, '--token', TOKEN, ...short)
+  const url = `http://127.0.0.1:${port}`
+  const { code, out, err } = await bench('--url', url, '--token', TOKEN, '--rate', '50', ...short)
   t.equal(code, 0, err)
   t.match(out, /create: [^]*the service at --url +\d[^]*bench\/results\/url\/page\.html/)
   const results = join(folder, 'bench/results')

@@ -104,8 +104,8 @@ t.test('onRoute adds headers and querystring: the app\'s validators check them, 
 
 t.test('onRoute adds a schema: it is compiled by whatever compilers the app has', async t => {
   const seen: unknown[] = []
-  const validator = ({ httpPart }: { httpPart?: string }) => (value: unknown) => {
-    seen.push(httpPart)
+  const validator = ({ httpPart, schema }: { httpPart?: string, schema: any }) => (value: unknown) => {
+    seen.push(`${httpPart}: ${Object.keys(schema.properties)[0]}`)
     return { value }
   }
   const serializer = ({ httpStatus }: { httpStatus?: string }) => () => {
@@ -113,7 +113,7 @@ t.test('onRoute adds a schema: it is compiled by whatever compilers the app has'
     return '{}'
   }
   const onRoute: OnRoute = ({ schema }) => {
-    schema.querystring = limitedSchema
+    Object.assign(schema, { headers: limitedSchema, querystring: limitedSchema })
     schema.response = { ...schema.response, 429: limitedSchema }
   }
   const compilersFactory = { buildValidator: () => validator as never, buildSerializer: () => serializer as never }
@@ -125,9 +125,10 @@ t.test('onRoute adds a schema: it is compiled by whatever compilers the app has'
     await changing(t, onRoute, { schemaController: { compilersFactory } }, refuseWithLimited),
     await changing(t, onRoute, { ajv: { customOptions: { coerceTypes: false } } })
   ]
-  for (const { app } of [ofInstance, ofController]) {
+  // Fastify writes the names of headers in lower case, except for a compiler that the app has set.
+  for (const [{ app }, header] of [[ofInstance, 'statusCode'], [ofController, 'statuscode']] as const) {
     t.equal((await create(app, '/plants', PLANT, { 'x-limited': '1' })).body, '{}')
-    t.strictSame(seen, ['querystring', '429'])
+    t.strictSame(seen, ['querystring: statusCode', `headers: ${header}`, '429'])
     await keepsTheContract(t, app)
     seen.length = 0
   }
