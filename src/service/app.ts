@@ -53,6 +53,8 @@ export async function createApp (
     genReqId: newId,
     ...(TRUST_PROXY !== undefined && { trustProxy: isTrusted }),
     return503OnClosing: false,
+    // It would limit a shutdown too, which has a limit of its own.
+    pluginTimeout: 0,
     logController: new LogController({ disableRequestLogging: true }),
     // Instead of Ajv, the only compiler that the type knows: loading it takes 7 % of the time of a start.
     schemaController: { compilersFactory: { buildValidator: () => TypeBoxValidatorCompiler as never } },
