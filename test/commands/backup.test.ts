@@ -50,6 +50,18 @@ t.test('while plants are created, a backup has all that were acknowledged before
   t.strictSame(partial(folder), [])
 })
 
+t.test('a file may have the longest name; a fault of its folder is named as the user named the file', async t => {
+  const folder = testFolder(t)
+  const name = join(folder, 'é'.repeat(127))
+  await createFile(name, async partialPath => writeFileSync(partialPath, 'new'))
+  t.equal(readFileSync(name, 'utf8'), 'new')
+  t.equal(readdirSync(folder).length, 1)
+  const write = async (): Promise<void> => { t.fail('nothing is written') }
+  await t.rejects(createFile(join(name, 'x.db'), write), { message: `ENOTDIR: not a directory, open '${name}/x.db'` })
+  const message = /new\/ is the name of a folder: choose that of a file$/
+  await t.rejects(createFile(`${folder}/new/`, write), { message })
+})
+
 t.test('a backup and an export to a full disk leave no file', withSmallDisk, async t => {
   const folder = testFolder(t)
   // More than SQLite's cache: it writes before the commit, and so needs a journal.

@@ -38,6 +38,7 @@ t.test('an invalid argument is refused with its name and a hint', async t => {
     [['import', '--quite'], /^Unknown option '--quite'; plant-store --help/],
     [['export', '--quiet=no'], /--quiet' does not take an argument; plant-store --help/],
     [['backup'], /^backup takes the name of a file: plant-store backup FILE; /],
+    [['backup', '-'], /^backup takes the name of a file/],
     [['backup', ''], /^an argument is empty; /],
     [['export', ''], /^an argument is empty; /],
     [['import', ''], /^an argument is empty; /],

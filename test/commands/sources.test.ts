@@ -33,6 +33,15 @@ async function mongoWith (t: Test, documents: object[]): Promise<{ mongo: Script
   return { mongo, collection }
 }
 
+t.test('a line that is too long for a string is invalid, and those after it are read', async t => {
+  const part = 'x'.repeat(2 ** 27)
+  const lines: string[] = []
+  for await (const more of linesOf(Readable.from([part, part, part, `${part}\n`, '{"id":5}\n']))) lines.push(...more)
+  t.equal(lines.length, 2)
+  t.throws(() => JSON.parse(lines[0] ?? ''))
+  t.equal(lines[1], '{"id":5}')
+})
+
 t.test('a row that is not a valid plant is named by its id', async t => {
   const path = databaseWith(t, 2, `INSERT INTO plants VALUES (10, CAST(x'66ff' AS TEXT), NULL),
     (11, x'6162', NULL), (12, 'valid', x'00'), (13, 'valid', CAST(x'eda080' AS TEXT))`)

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { execFile } from 'node:child_process'
 import { openSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,6 +20,9 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
   writeFileSync(text, 'no PEM\n')
   const one = makeCertificate(folder, 'one')
   const other = makeCertificate(folder, 'other')
+  const rsa = join(folder, 'rsa')
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  writeFileSync(rsa, privateKey.export({ type: 'pkcs8', format: 'pem' }))
   const damaged = join(folder, 'damaged')
   writeFileSync(damaged, one.pem + other.pem.slice(0, 300))
   const empty = join(folder, 'empty')
@@ -142,6 +146,13 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
       env: { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: other.key },
       says: /^TLS_KEY_FILE cannot be used for TLS \(ERR_OSSL_X509_KEY_VALUES_MISMATCH\)/
     },
+    {
+      env: { TLS_CERT_FILE: one.cert, TLS_KEY_FILE: rsa },
+      says: /^TLS_KEY_FILE is not the key of the first certificate in TLS_CERT_FILE: it must be the private key /
+    },
+    { env: { '\ufeffPORT': '80' }, says: /^PORT has a byte order mark or white space before or after its name: save / },
+    { env: { 'NODE_ENV ': 'production' }, says: /^NODE_ENV has a byte order mark or white space / },
+    { env: { HOST: '127.0.0.1\rPORT=1' }, says: /^HOST is ".*", which has a control character: it must be / },
     { env: { NODE_ENV: 'production' }, says: /^ACCESS_TOKENS is not set: with NODE_ENV=production/ }
   ]
   for (const { env: values, says } of wrong) {

@@ -16,7 +16,7 @@ import { until } from '../support/until.js'
 
 t.test('a path in HOST is a socket, also for the first screen, the access log and the metrics; ' +
   'after SIGKILL under load no acknowledged plant is lost', async t => {
-  const HOST = join(testFolder(t), 'plant store.sock')
+  const HOST = join(testFolder(t), "plant's store.sock")
   const port = String(await closedPort())
   // METRICS_PORT may equal PORT, which is not used.
   const killed = await startService(t, { HOST, PORT: port, METRICS_PORT: port, ACCESS_LOG: 'true' })
@@ -46,7 +46,7 @@ t.test('a path in HOST is a socket, also for the first screen, the access log an
   t.strictSame(lost(clients.sent, stored), [], `${clients.acknowledged.length} acknowledged`)
   const retry = await overHttp(service.address, token)({ id: 100, name: 'plant 100' })
   t.equal(retry.status, 200, 'a retry of an acknowledged plant')
-  const inUse = /^HOST is ".*plant store\.sock", which is .* socket: it must be a path that is not in use$/
+  const inUse = /^HOST is ".*plant's store\.sock", which is .* socket: it must be a path that is not in use$/
   await t.rejects(removeStaleSocket(HOST), { constructor: ConfigurationError, message: inUse })
   t.match(await service.end('SIGINT'), { code: 0, signal: null })
   t.notOk(existsSync(HOST), 'it is removed at a shutdown')

@@ -43,6 +43,28 @@ t.test('ACCESS_LOG writes one line for each request, without secrets, and loses 
   t.notMatch(service.stdout, 'nobody may read')
 })
 
+t.test('pipelined requests whose client leaves have a line each, without secrets of their targets', async t => {
+  let settle = (): void => {}
+  const settled = new Promise<'stored'>(resolve => { settle = () => resolve('stored') })
+  let isPending = false
+  const create = async (): Promise<'stored'> => {
+    isPending = true
+    return settled
+  }
+  const { port, log } = await serve(t, { create }, { ACCESS_LOG: true })
+  const connection = await RawConnection.open(t, port)
+  connection.write(...HEAD, 'Content-Length: 19', '', '{"id":1,"name":"x"}')
+  for (const target of ['/nowhere#access_token=secret', 'http://user:secret@host/nowhere?secret', '/nowhere']) {
+    connection.write(`GET ${target} HTTP/1.1`, 'Host: host', '', '')
+  }
+  await until(() => isPending)
+  await sleep(50)
+  connection.socket.destroy()
+  await until(() => log.length === 4)
+  settle()
+  t.strictSame(log.map(line => JSON.parse(line).url), ['/plants', '/nowhere', 'http://host/nowhere', '/nowhere'])
+})
+
 t.test('a request whose client disconnects before the response has one line, without a status code', async t => {
   let settle = (): void => {}
   const settled = new Promise<'stored'>(resolve => { settle = () => resolve('stored') })

@@ -1,11 +1,14 @@
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { errorCodes } from '../../src/api-error.js'
 import { readConfiguration } from '../../src/config/configuration.js'
+import { RawConnection } from '../support/http/raw-connection.js'
 import { answersError, buildService, serve, TOKEN } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
+import { until } from '../support/until.js'
 
 const { app, port } = await serve(t, forgetfulStore(), { DOCS: true })
 
@@ -113,6 +116,20 @@ t.test('behind a proxy that strips a prefix, the API page, its files and the doc
   const document = `${root}/openapi.json`
   const { servers: [server] } = await (await fetch(document)).json() as { servers: [{ url: string }] }
   t.equal(new URL(server.url, document).href, `${root}/`)
+})
+
+t.test('a file whose client has left is closed, pipelined ones too', async t => {
+  const files = () => readdirSync('/dev/fd').length
+  const before = files()
+  for (let client = 0; client < 20; client++) {
+    const connection = await RawConnection.open(t, port)
+    const file = ['GET /docs/static/swagger-ui-bundle.js HTTP/1.1', 'Host: a', '', '']
+    for (let time = 0; time < 3; time++) connection.write(...file)
+    await once(connection.socket, 'data')
+    connection.socket.destroy()
+  }
+  await until(() => files() <= before + 5)
+  t.pass()
 })
 
 t.test('the API page loads nothing from another origin, and its files over plain HTTP', async t => {

@@ -42,10 +42,13 @@ async function serveHolding (t: Test, configuration: Partial<Configuration> = {}
 t.test('during a shutdown, a request on an established connection is answered with Connection: close; ' +
   'new connections are refused', async t => {
   const { port, release, close, executed } = await serveHolding(t)
-  const [pending, idle] = [await RawConnection.open(t, port), await RawConnection.open(t, port)]
+  const connections = await Promise.all([1, 2, 3].map(() => RawConnection.open(t, port)))
+  const [pending, idle, other] = connections as [RawConnection, RawConnection, RawConnection]
   pending.write(create(1))
   idle.write('GET /health/ready HTTP/1.1', 'Host: a', '', '')
   t.match(await idle.answer(), { status: 200, headers: { connection: 'keep-alive' } })
+  other.write('GET /health/live HTTP/1.1', 'Host: a', '', '')
+  t.equal((await other.answer()).status, 200)
   await executed(1)
   const closed = close()
   await sleep(100)
@@ -55,6 +58,8 @@ t.test('during a shutdown, a request on an established connection is answered wi
     headers: { connection: 'close' },
     body: '{"error":50301,"message":"Not ready: the service is shutting down"}'
   })
+  other.write('GET /%zz HTTP/1.1', 'Host: a', '', '')
+  t.match(await other.answer(), { status: 404, headers: { connection: 'close' } }, 'a path that cannot be decoded')
   await t.rejects(RawConnection.open(t, port), { code: 'ECONNREFUSED' })
   release()
   t.match(await pending.answer(), { status: 200, headers: { connection: 'close' } })
@@ -97,6 +102,16 @@ t.test('a second signal exits immediately', async t => {
   const start = performance.now()
   t.equal((await service.end('SIGTERM')).code, 1)
   t.ok(performance.now() - start < 4_000)
+})
+
+t.test('a client that goes on sending after its response does not make a shutdown fail', async t => {
+  const service = await startService(t, { STORE_TIMEOUT: '500' })
+  const connection = await RawConnection.open(t, Number(new URL(service.address).port))
+  connection.write('POST /plants HTTP/1.1', 'Host: h', 'Content-Length: 1000', '', '')
+  t.equal((await connection.answer()).status, 401)
+  const sending = setInterval(() => connection.socket.write('x'), 100)
+  t.teardown(() => clearInterval(sending))
+  t.match(await service.end('SIGTERM'), { code: 0, stdout: /"stopped"/ })
 })
 
 t.test('KEEP_ALIVE_TIMEOUT closes an idle connection', async t => {

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, writeFile } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { overHttp, PlantClients } from '../support/http/plant-clients.js'
-import { create, launch, run, token } from '../support/process/program.js'
+import { create, launch, run, startService, testFolder, token } from '../support/process/program.js'
 import { signalWhileLoading } from '../support/process/signal-while-loading.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
@@ -78,15 +79,36 @@ t.test('a port in use is reported in one line', async t => {
   await once(other.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => { other.close() })
   const { port } = other.address() as AddressInfo
-  const { code, stderr } = await run([], { PORT: String(port), DATA_DIR: t.testdir(), ACCESS_TOKENS: token })
-  t.equal(code, 1)
-  t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}: check HOST, PORT and METRICS_PORT\n$`))
+  const HOST = join(testFolder(t), 'socket')
+  for (const where of [{ PORT: String(port) }, { HOST, METRICS_PORT: String(port) }]) {
+    const { code, stderr } = await run([], { ...where, DATA_DIR: t.testdir(), ACCESS_TOKENS: token })
+    t.equal(code, 1)
+    t.match(stderr, new RegExp(`^plant-store: .*EADDRINUSE.*${port}: check HOST, PORT and METRICS_PORT\n$`))
+  }
+  t.notOk(existsSync(HOST), 'no socket is left')
 })
 
 t.test('SIGTERM is handled even while the program is loading: a process with PID 1 would ignore it', async t => {
   const preload = signalWhileLoading('/command-line.js', 'SIGTERM')
   const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload })
   t.match(await service.ended, { code: 143, signal: null, stdout: '', stderr: '' })
+  const loading = signalWhileLoading('/service/serve.js', 'SIGTERM')
+  const stopped = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload: loading })
+  t.match(await stopped.ended, { code: 0, signal: null, stderr: '' }, 'a service was stopped, and did not fail')
+})
+
+t.test('a secret from a pipe is waited for, and a signal ends that; SIGHUP reads no pipe', async t => {
+  const folder = testFolder(t)
+  const pipe = join(folder, 'tokens')
+  await promisify(execFile)('mkfifo', [pipe])
+  const waiting = launch(t, { DATA_DIR: folder, ACCESS_TOKENS_FILE: pipe })
+  await sleep(1_000)
+  t.match(await waiting.end('SIGTERM'), { code: null, signal: 'SIGTERM' })
+  writeFile(pipe, token, () => {})
+  const service = await startService(t, { ACCESS_TOKENS_FILE: pipe })
+  service.child.kill('SIGHUP')
+  await service.logged('SIGHUP: nothing changed: ACCESS_TOKENS_FILE is not a file, and is read only at the start')
+  t.equal((await create(service.address)).status, 200)
 })
 
 t.test('SIGTERM during startup is a clean stop', async t => {
