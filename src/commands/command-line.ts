@@ -40,17 +40,14 @@ export function readCommand (args: readonly string[]): Command {
   if (help) return { name: 'help', file: '-', quiet }
   if (version) return { name: 'version', file: '-', quiet }
 
-  const [name = 'serve', ...others] = positionals
-  if (!isCommand(name)) throw new CommandLineError(`${JSON.stringify(name)} is not a command`)
+  const [word = 'serve', ...others] = positionals
+  if (!Object.hasOwn(commands, word)) throw new CommandLineError(`${JSON.stringify(word)} is not a command`)
+  const name = word as Command['name']
   const file = commands[name] ? others.shift() : undefined
   if (name === 'backup' && (file === undefined || file === '-')) throw new CommandLineError('backup takes the name of a file: plant-store backup FILE')
   if (name === 'serve' && quiet) others.push('--quiet')
   if (others.length > 0) throw new CommandLineError(`${name} does not take ${JSON.stringify(others[0])}`)
   return { name, file: file ?? '-', quiet }
-}
-
-function isCommand (name: string): name is Command['name'] {
-  return Object.hasOwn(commands, name)
 }
 
 function parse (args: readonly string[]) {

@@ -7,7 +7,6 @@ import { CopyError } from './sources/plant-source.js'
 /**
  * Creates a file that is either complete and on disk under its name, or absent. It is written under a temporary name in
  * the same folder, and never replaces a file.
- * @param write writes to an empty file
  * @param mode the file's permissions, less those of the umask
  * @throws {CopyError} if the name is taken
  */
@@ -18,21 +17,16 @@ export async function createFile (path: string, write: (partialPath: string) => 
   const folder = dirname(resolve(path))
   // A name has 255 bytes at most, of which a character takes up to 4.
   const partialPath = join(folder, `.${basename(path).slice(0, 50)}.${randomBytes(4).toString('hex')}.partial`)
-  // SQLite leaves a journal behind if it fails or is killed.
-  const unfinished = [partialPath, `${partialPath}-journal`]
+  const unfinished: string[] = []
   const removeUnfinished = () => {
-    for (const file of unfinished) {
-      try {
-        rmSync(file, { force: true })
-      } catch {
-        // The folder is closed, or is a file: the original error is reported.
-      }
-    }
+    for (const file of unfinished) rmSync(file, { force: true })
   }
   // A second signal does not wait for the end of the copy.
   process.on('exit', removeUnfinished)
   try {
     await writeFile(partialPath, '', { flag: 'wx', mode })
+    // SQLite leaves a journal behind if it fails or is killed.
+    unfinished.push(partialPath, `${partialPath}-journal`)
     await write(partialPath)
     await sync(partialPath, 'r+')
     // Unlike a rename, a link replaces no file. FAT and some network file systems have no hard links.

@@ -46,8 +46,7 @@ export function showProgress (
   }
 
   if (!quiet) line(`${name}: ${store}`)
-  const period = output.isTTY ? 100 : 5_000
-  const timer = quiet ? undefined : setInterval(show, period)
+  const timer = quiet ? undefined : setInterval(show, output.isTTY ? 100 : 5_000)
   return {
     line,
     end (): void {

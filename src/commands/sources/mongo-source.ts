@@ -1,17 +1,13 @@
 import type { Document } from 'mongodb'
 import { connectionTo, databaseOf, loadDriver } from '../../stores/mongo/mongo-driver.js'
 import { faultOf, type DriverError } from '../../stores/mongo/mongo-errors.js'
-import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
+import { CopyError, LOWEST_ID, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
-const LOWEST_ID = -(2n ** 63n)
 /** Milliseconds from which the driver's timeouts follow: a server is waited for during a fifth of it. */
 const READ_TIMEOUT = 35_000
 const BATCH_SIZE = 1_000
 
-/**
- * The plants of a MongoDB, as the majority has them.
- * @throws {TypeError} if the URL cannot be used
- */
+/** The plants of a MongoDB, as the majority has them; throws a TypeError if the URL cannot be used. */
 export function mongoSource (url: string): PlantSource {
   const client = connectionTo(url, READ_TIMEOUT)
   const documents = databaseOf(client, url).collection<{ _id: bigint | number }>('plants', {

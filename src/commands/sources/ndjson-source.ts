@@ -45,10 +45,7 @@ function openInput (path: string): { input: Readable & { bytesRead: number }, si
   return { input: createReadStream(path, { fd }), size: file.size || NaN }
 }
 
-/**
- * Splits chunks into lines, those that end in a chunk together.
- * @param chunks bytes as characters (latin1)
- */
+/** Splits chunks of bytes, as characters (latin1), into lines: those that end in a chunk together. */
 export async function * linesOf (chunks: AsyncIterable<string>): AsyncGenerator<string[]> {
   let rest = ''
   for await (const chunk of chunks) {

@@ -3,6 +3,8 @@ import { ApiError } from '../../api-error.js'
 import { NewPlantSchema } from '../../route/schemas.js'
 import type { NewPlant } from '../../stores/plant-store.js'
 
+export const LOWEST_ID = -(2n ** 63n)
+
 export interface Entry {
   /** For people: `line 17`, `id 5`. */
   readonly where: string

@@ -8,9 +8,8 @@ import {
   besides, hasLog, isInWalMode, requireOwnLog, sqliteBinding, type DatabaseClass
 } from '../../stores/sqlite/database.js'
 import { isDenial } from '../../stores/sqlite/sqlite-error.js'
-import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
+import { CopyError, LOWEST_ID, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
-const LOWEST_ID = -(2n ** 63n)
 /** Rows are read until they have about this many bytes together. */
 const PAGE_BYTES = 1_000_000
 const BYTES_PER_ROW = 1_000
