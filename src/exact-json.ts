@@ -55,7 +55,7 @@ function idLiteral (json: string): string {
 }
 
 /** The value of a JSON number (RFC 8259, section 6); undefined if it is not an integer, or has more than 19 digits. */
-export function integerOf (literal: string): bigint | undefined {
+function integerOf (literal: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = '', exponent] = /^(-?)(\d+)\.?(\d*)[eE]?(.*)$/.exec(literal) ?? []
   const [, digits, zeros = ''] = /^0*(\d*[1-9])?(0*)$/.exec(whole + fraction) ?? []
   if (digits === undefined) return 0n

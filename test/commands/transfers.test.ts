@@ -200,15 +200,17 @@ t.test('an interrupted export stops at the next page, and leaves no file', async
   t.strictSame(readdirSync(folder), [])
 })
 
-t.test('an export to a standard output that is closed fails, but one to /dev/null does not', async t => {
+t.test('an export to a closed standard output, and an import from a folder, fail; an export to /dev/null does not', async t => {
   const folder = testFolder(t)
   fill(folder, manyPlants(3))
-  const exportTo = (redirection: string) => {
-    const command = `exec ${process.execPath} ${program} export -q ${redirection}`
-    return spawnSync('sh', ['-c', command], { env: { DATA_DIR: folder }, encoding: 'utf8' })
+  const run = (command: string) => {
+    const words = ['-c', `exec ${process.execPath} ${program} ${command}`]
+    return spawnSync('sh', words, { env: { ...process.env, DATA_DIR: folder }, encoding: 'utf8' })
   }
+  const exportTo = (redirection: string) => run(`export -q ${redirection}`)
   t.match(exportTo('>&-'), { status: 1, stderr: /^plant-store: standard output is closed: .*\n$/ })
   t.match(exportTo('>/dev/null'), { status: 0, stderr: /^$/ })
+  t.match(run('import -q <.'), { status: 1, stderr: /^plant-store: standard input is a folder: choose a file\n$/ })
 })
 
 function setUp (store: PlantStore) {

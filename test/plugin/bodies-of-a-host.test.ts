@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { PassThrough, Readable, Transform, Writable } from 'node:stream'
+import { PassThrough, pipeline, Readable, Transform, Writable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type {
@@ -223,6 +223,7 @@ const ends: Record<string, { hooks: (app: FastifyInstance) => void, sent?: strin
   'the stream of a preParsing hook fails': withStream(() => broken(new Error('no'))),
   'it fails with what is no error': withStream(() => broken(Object.freeze(new Error('frozen')))),
   'it is destroyed': withStream(() => broken()),
+  'the hook resolves with none': withStream(() => null as unknown as Readable),
   'it was destroyed before': withStream(() => new Readable({ read () {} }).destroy()),
   'it is not one of bytes': withStream(() => Readable.from([{ id: 1 }])),
   'it is destroyed after the request has ended': withStream(async payload => {
@@ -376,7 +377,8 @@ t.test('a body that the host pipes is not watched after its client has left, nor
   let isRead = false
   const slowly = () => new Writable({ highWaterMark: 1, write (_chunk, _encoding, done) { setTimeout(done, 1_300) } })
   app.addHook('preParsing', async (request, reply, payload) => {
-    if (request.headers['x-slow'] === undefined) return payload.pipe(new PassThrough())
+    // It pauses what it reads when that has closed.
+    if (request.headers['x-slow'] === undefined) return pipeline(payload, new PassThrough(), () => {})
     payload.pipe(slowly()).on('finish', () => { isRead = true })
     return reply.code(202).send()
   })

@@ -1,4 +1,3 @@
-import { integerOf } from '../../exact-json.js'
 import type { CreateError, WriteResult } from '../batching/store-writer.js'
 import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
 import { describe, faultOf, isOfServer, serversOf, wasSilent, type DriverError } from './mongo-errors.js'
@@ -81,10 +80,9 @@ export function refusalOfTheStore ({ errors }: Evidence, sent: number): CreateEr
   return first !== undefined && errors.size === sent && areOfTheStore ? writeFailure(first) : undefined
 }
 
-/** The id in decimal digits, also if another program wrote it as a double, which `String` would round, or a decimal. */
+/** The id in decimal digits, also if another program wrote it as a double, which `String` would round. */
 export function idOf ({ _id }: ExistingDocument): string {
-  if (Number.isInteger(_id)) return String(BigInt(Number(_id)))
-  return String(integerOf(String(_id)) ?? _id)
+  return String(Number.isInteger(_id) ? BigInt(Number(_id)) : _id)
 }
 
 /**
