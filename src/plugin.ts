@@ -46,7 +46,7 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
   app.setErrorHandler(errorHandler(app.errorHandler))
   // After the onRoute hooks of the host, which may add hooks, such as a rate limit, and schemas, or set the limit.
   app.addHook('onRoute', route => {
-    bounds.bodyLimit = route.bodyLimit ?? bounds.bodyLimit
+    bounds.bodyLimit = route.bodyLimit || bounds.bodyLimit
     route.onRequest = [expectBody, route.onRequest ?? [], authenticate].flat()
     setCompilers(app, route)
   })

@@ -16,7 +16,7 @@ const SECRETS = ['ACCESS_TOKENS', 'MONGODB_URL']
 export function readEnvironment<Schema extends TObject> (env: NodeJS.ProcessEnv, schema: Schema): Static<Schema> {
   const values: Record<string, unknown> = {}
   // As at the start of an environment file with a byte order mark: the variable would be ignored.
-  const known = [...Object.keys(schema.properties), 'NODE_ENV']
+  const known = [...Object.keys(schema.properties), ...SECRETS.map(name => `${name}_FILE`), 'NODE_ENV']
   const misnamed = Object.keys(env).find(name => name !== name.trim() && known.includes(name.trim()))
   if (misnamed !== undefined) {
     throw new ConfigurationError(`${misnamed.trim()} has a byte order mark or white space before or after its name: save the environment file without it`)

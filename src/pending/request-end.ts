@@ -13,10 +13,12 @@ const endings = new WeakMap<Socket, Bag<Ending>>()
  * and 22 none that waits for its turn when its connection closes, and none of an adapter for AWS Lambda.
  */
 export function whenOver (request: IncomingMessage, response: ServerResponse, callback: () => void): void {
-  const connection: Socket | null | undefined = request.socket
+  const connection: Partial<Socket> | null | undefined = request.socket
   // No event will follow: the client has left while a hook of the app was waiting.
   if (connection?.destroyed) return callback()
-  const ofConnection = connection ? endingsOf(connection) : undefined
+  // An adapter's has no events.
+  const hasEvents = typeof connection?.once === 'function'
+  const ofConnection = hasEvents ? endingsOf(connection as Socket) : undefined
   let isOver = false
   const ending: Ending = { place: 0, end }
   function end (): void {

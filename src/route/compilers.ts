@@ -64,7 +64,7 @@ const serializers = new WeakMap<TObject, Serializer>()
 function jsonOf (schema: object): string {
   const annotations = ['$id', '$comment', 'title', 'description', 'examples']
   return JSON.stringify(schema, (keyword, value) => {
-    const isSchema = typeof value === 'object' && !Array.isArray(value)
+    const isSchema = (typeof value === 'object' && !Array.isArray(value)) || typeof value === 'boolean'
     return annotations.includes(keyword) && !isSchema ? undefined : value
   })
 }

@@ -42,7 +42,7 @@ const CHALLENGE = 'Bearer realm="plant-store"'
 export function errorHeaders ({ kind }: ApiError, requestId: string, authorization = ''): Record<string, string> {
   const headers: Record<string, string> = {}
   // A host can make ids that no header can have.
-  if (/^[ -~]+$/.test(String(requestId))) headers['x-request-id'] = requestId
+  if (/^[ -~\x80-\xff]+$/.test(String(requestId))) headers['x-request-id'] = requestId
   if (kind === 'notStored') headers['retry-after'] = '1'
   if (kind === 'tokenUnknown') headers['www-authenticate'] = `${CHALLENGE}, error="invalid_token", error_description="the token is not accepted"`
   if (kind === 'credentialsMissing') {

@@ -23,9 +23,10 @@ export function pendingRequests (
     const { keepsConnection } = request.getDecorator<PendingRequest | null>(PENDING) ?? {}
     if (keepsConnection === true && !isClosing) {
       reply.removeHeader('connection')
-      // HTTP/2 has no such header. Without it, a client of HTTP/1.0 would wait until the connection closes.
+      // HTTP/2 has no such header. Without it, a client of HTTP/1.0 would wait until the connection closes. A later
+      // hook of the host may set another value here.
       const value = reply.raw.shouldKeepAlive ? 'keep-alive' : 'close'
-      if (request.raw.httpVersionMajor === 1) reply.header('connection', value)
+      if (request.raw.httpVersionMajor === 1) reply.raw.setHeader('connection', value)
     }
     done()
   })

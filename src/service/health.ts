@@ -1,10 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
+import { systemClock, type Clock } from '../clock.js'
 import { messageOf } from '../error-message.js'
 import { ApiError } from '../api-error.js'
 import { ErrorSchema, errorResponses } from '../route/schemas.js'
 import type { PlantStore } from '../stores/plant-store.js'
 
+const READY_TIMEOUT_MS = 3_000
 const LAG_INTERVAL_MS = 100
 const TOO_LATE_MS = 500
 
@@ -14,14 +16,32 @@ export class Health {
   overloaded = false
   /** Set at a shutdown, so that a load balancer sends no more requests. */
   closing = false
+  #check: Promise<string | undefined> | undefined
 
-  constructor (private readonly store: PlantStore) {}
+  constructor (private readonly store: PlantStore, private readonly clock: Clock = systemClock) {}
 
   /** @returns the reason why the service is not ready; undefined if it is ready */
   async fault (): Promise<string | undefined> {
     if (this.closing) return 'the service is shutting down'
     if (this.overloaded) return 'the service is overloaded'
-    return this.store.ready?.().then(() => undefined, messageOf)
+    // One check at a time, for all requests: a store that hangs is not asked again.
+    this.#check ??= this.#checkStore()
+    return this.#check
+  }
+
+  /** Resolves when the store responds, or has not responded in time; the check goes on until the store responds. */
+  #checkStore (): Promise<string | undefined> {
+    const response = this.#askStore().then(() => undefined, messageOf)
+    response.then(() => { this.#check = undefined })
+    const timeout = new Promise<string>(resolve => {
+      const fault = `the store did not respond within ${READY_TIMEOUT_MS} ms`
+      this.clock.setTimeout(() => { resolve(fault) }, READY_TIMEOUT_MS).unref()
+    })
+    return Promise.race([response, timeout])
+  }
+
+  async #askStore (): Promise<void> {
+    await this.store.ready?.()
   }
 
   /** Notices when the event loop lags: a timer is late twice in a row. Once, the machine may have been asleep. */

@@ -63,8 +63,9 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   const app = await createApp({ configuration, store, health, log, metrics, tokens, listeners })
   server = app.server
   shutdown = async () => {
-    // No create request waits any more then, only clients that are slow to send or to read.
-    setTimeout(() => { app.server.closeAllConnections() }, longestShutdown(STORE_TIMEOUT) - 1_000).unref()
+    // Then no create request waits any more, if STORE_TIMEOUT allows; only clients that are slow to send or to read.
+    const end = longestShutdown(STORE_TIMEOUT) - 1_000
+    if (end > STORE_TIMEOUT) setTimeout(() => { app.server.closeAllConnections() }, end).unref()
     await app.close()
     await store.close?.()
   }

@@ -151,6 +151,7 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
       says: /^TLS_KEY_FILE is not the key of the first certificate in TLS_CERT_FILE: it must be the private key /
     },
     { env: { '\ufeffPORT': '80' }, says: /^PORT has a byte order mark or white space before or after its name: save / },
+    { env: { '\ufeffMONGODB_URL_FILE': '/none' }, says: /^MONGODB_URL_FILE has a byte order mark or white space / },
     { env: { 'NODE_ENV ': 'production' }, says: /^NODE_ENV has a byte order mark or white space / },
     { env: { HOST: '127.0.0.1\rPORT=1' }, says: /^HOST is ".*", which has a control character: it must be / },
     { env: { NODE_ENV: 'production' }, says: /^ACCESS_TOKENS is not set: with NODE_ENV=production/ }

@@ -358,9 +358,12 @@ t.test('a response without a server, as of an adapter for AWS Lambda, gives back
   const app = host(t)
   const queue = await observed(app, { queueLimit: 1 })
   await app.ready()
-  for (const socket of [new Socket(), null]) {
+  for (const socket of [new Socket(), { remoteAddress: '192.0.2.1' }, null]) {
     const request = Object.assign(new IncomingMessage(socket as Socket), {
-      method: 'POST', url: '/plants', headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+      complete: true,
+      method: 'POST',
+      url: '/plants',
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
     })
     const response = new ServerResponse(request)
     response.assignSocket(Object.assign(new PassThrough().resume(), { destroySoon () {} }) as unknown as Socket)

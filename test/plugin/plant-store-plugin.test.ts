@@ -125,6 +125,9 @@ t.test('request ids that no header can have are left out', async t => {
     t.match([response.statusCode, response.json().error], [400, 40002])
     t.notOk(response.headers['x-request-id'])
   }
+  const app = host(t, { genReqId: () => 'é' })
+  await register(app)
+  t.equal((await create(app, '/plants', '{')).headers['x-request-id'], 'é')
 })
 
 t.test('whatever a host\'s store does, its request fails alone, and gives back what it holds', async t => {

@@ -3,7 +3,6 @@ import t from 'tap'
 import { readTlsPair } from '../../src/config/configuration.js'
 import { channels } from '../../src/diagnostics.js'
 import { Health } from '../../src/service/health.js'
-import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { ServiceMetrics } from '../../src/service/metrics.js'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
@@ -108,11 +107,10 @@ t.test('the dashboard shows every metric; those of batches count them, and plant
 function watched () {
   const clock = new VirtualClock()
   const checks: { pass: () => void, fail: (error: Error) => void }[] = []
-  async function check (): Promise<void> {
+  async function ready (): Promise<void> {
     return new Promise((resolve, reject) => { checks.push({ pass: resolve, fail: reject }) })
   }
-  const writer = { maxInFlight: 1, write: async () => [], check, close: async () => {} }
-  const health = new Health(new BatchedPlantStore(writer, clock))
+  const health = new Health({ create: async () => 'stored', ready }, clock)
   return { clock, checks, health }
 }
 

@@ -68,7 +68,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['no pause between attempts', 'longest * (0.5 + this.random() / 2)', '0']
   ],
   'stores/batching/pending-creates.js': [
-    ['plants that failed by themselves and wait without an end', 'create.failure.dueAt <= now', 'false'],
+    ['plants that failed by themselves and wait without an end', '(create.failure?.dueAt ?? now) <= now', 'false'],
     ['a plant that is lost before it is sent', 'this.#first.pop()', 'this.#first.splice(-2)']
   ],
   'stores/sqlite/sqlite-client.js': [

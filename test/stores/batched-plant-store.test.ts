@@ -392,7 +392,7 @@ t.test('a write that fails during a check is followed by another thorough check'
   const ready = store.ready()
   await create(2)
   pass()
-  await t.resolves(ready)
+  await t.rejects(ready, { message: 'away' })
   writer.check = check
   await store.ready()
   t.strictSame(writer.checks, [true])

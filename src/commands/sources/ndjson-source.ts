@@ -28,7 +28,6 @@ export function ndjsonSource (path: string): PlantSource {
   }
 }
 
-/** Characters: a string has at most twice as many. */
 const LONGEST_LINE = 2 ** 28
 
 /** A thread that waited for a FIFO or a terminal would keep the process from ending: only files are read by threads. */
@@ -50,10 +49,11 @@ export async function * linesOf (chunks: AsyncIterable<string>): AsyncGenerator<
   let rest = ''
   for await (const chunk of chunks) {
     rest += chunk
-    // What is too long for a line is replaced by what is no JSON.
-    if (rest.length > LONGEST_LINE) rest = '\0'
-    // A long line is split once, not with each of its chunks.
-    if (!chunk.includes('\n')) continue
+    // A long line is split once, not with each of its chunks. One that is too long is replaced by what is no JSON.
+    if (!chunk.includes('\n')) {
+      if (rest.length > LONGEST_LINE) rest = '\0'
+      continue
+    }
     const lines = rest.split('\n')
     rest = lines.pop() ?? ''
     yield lines

@@ -38,7 +38,7 @@ export function faultOf ({ raw, is404 }: FastifyRequest): string | undefined {
 export function unknownRoute ({ url, server }: FastifyRequest, reply: FastifyReply): ApiError {
   const allowed = server.supportedMethods.filter(method => server.findRoute({ method, url }) !== null)
   // Without the API page, / is no endpoint. To the router, * is /.
-  const isRoot = /^[/*](?:\?|$)/.test(url)
+  const isRoot = /^(?:\w+:\/\/[^/?#]*)?[/*]?(?:\?|$)/.test(url)
   if (allowed.length === 0 || isRoot) return new ApiError('pathUnknown')
   reply.header('allow', allowed.join(', '))
   return new ApiError('methodNotAllowed', `This path accepts only ${allowed.join(' and ')}`)

@@ -5,8 +5,8 @@ import type { StoreWriter } from './store-writer.js'
 
 /** For this long a failed write alone decides: a check may pass where the next write fails, as on a full disk. */
 const FAILURE_HOLD_MS = 1_000
-/** The longest wait for a check, in milliseconds. */
-const CHECK_TIMEOUT_MS = 3_000
+/** The longest wait for a check, in milliseconds; MongoDB's ends earlier by itself, with each server and its error. */
+const CHECK_TIMEOUT_MS = 6_000
 
 /** A plant store whose pending requests share batches. */
 export class BatchedPlantStore implements PlantStore {
@@ -37,13 +37,19 @@ export class BatchedPlantStore implements PlantStore {
     if (this.#queue.isClosed) throw new Error('the store is closed')
     const { state } = this.#queue
     if (state.kind === 'failed' && this.clock.now() < state.at + FAILURE_HOLD_MS) throw state.error
-    // One check at a time, whoever asks: a store that hangs is not asked again.
-    this.#check ??= this.#checkWriter().finally(() => { this.#check = undefined })
+    this.#check ??= this.#startCheck()
+    await this.#check
+  }
+
+  /** Lasts until the store responds, whoever asks: one that hangs is not asked again. */
+  #startCheck (): Promise<void> {
+    const response = this.#checkWriter()
+    response.catch(() => {}).finally(() => { this.#check = undefined })
     const timeout = new Promise<never>((_resolve, reject) => {
       const late = new Error(`the store did not respond within ${CHECK_TIMEOUT_MS} ms`)
       this.clock.setTimeout(() => { reject(late) }, CHECK_TIMEOUT_MS).unref()
     })
-    await Promise.race([this.#check, timeout])
+    return Promise.race([response, timeout])
   }
 
   async #checkWriter (): Promise<void> {
@@ -51,6 +57,7 @@ export class BatchedPlantStore implements PlantStore {
     await this.writer.check(state.kind !== 'works')
     // A write may have failed meanwhile.
     if (this.#queue.state === state) this.#queue.state = { kind: 'works' }
+    else if (this.#queue.state.kind === 'failed') throw this.#queue.state.error
   }
 
   async close (): Promise<void> {

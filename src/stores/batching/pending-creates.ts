@@ -16,7 +16,10 @@ export interface PendingCreate {
   failure: { readonly error: CreateError, readonly attempts: number, readonly dueAt: number } | undefined
 }
 
-/** The create requests that wait to be sent. The cost of each does not depend on how many there are. */
+/**
+ * The create requests that wait to be sent. The cost of each does not depend on how many there are, unless their
+ * deadlines pass in another order than that of their arrival.
+ */
 export class PendingCreates {
   /** In the order of arrival; the first are reversed, as they are taken often. */
   #first: PendingCreate[] = []
@@ -62,11 +65,13 @@ export class PendingCreates {
       batch.push(create)
       return true
     }
-    const mostRetries = this.#hasArrivals() ? LARGEST_BATCH / 2 : LARGEST_BATCH
+    const hasArrivals = this.#hasArrivals()
+    const isHalfFull = () => batch.length >= LARGEST_BATCH / 2 || characters >= BATCH_CHARACTERS / 2
     const later: PendingCreate[] = []
     for (const create of this.#retries) {
-      const isDue = create.failure === undefined || create.failure.dueAt <= now
-      if (!isDue || batch.length >= mostRetries || !addIfItFits(create)) later.push(create)
+      const isDue = (create.failure?.dueAt ?? now) <= now
+      const mustWait = !isDue || (hasArrivals && isHalfFull())
+      if (mustWait || !addIfItFits(create)) later.push(create)
     }
     this.#retries = later
     this.#takeArrivals(addIfItFits)

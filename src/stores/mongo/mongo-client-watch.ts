@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../clock.js'
 import type { MongoDriverClient } from './mongo-driver.js'
-import type { Topology } from './mongo-errors.js'
+import { GIVEN_UP, type Topology } from './mongo-errors.js'
 
 /** What is left to a command in flight when connections to its server are lost, or cannot be made. */
 const LOST_CONNECTION_MS = 1_000
@@ -21,7 +21,8 @@ export class Attempt {
   constructor (private readonly clock: Clock) {}
 
   giveUpAfter (milliseconds: number, reason: string): void {
-    this.#timers.push(this.clock.setTimeout(() => this.#limit.abort(new Error(reason)), milliseconds))
+    const error = Object.assign(new Error(reason), { name: GIVEN_UP })
+    this.#timers.push(this.clock.setTimeout(() => this.#limit.abort(error), milliseconds))
   }
 
   /**

@@ -13,6 +13,9 @@ export interface DriverError extends Error {
   reason?: Partial<Topology> | undefined
 }
 
+/** The name of the error of a command that was given up here. */
+export const GIVEN_UP = 'GivenUpError'
+
 /** What the driver knows of the servers. */
 export interface Topology { servers: ReadonlyMap<string, ServerDescription>, setName?: string | null }
 interface ServerDescription { address: string, type: string, error: DriverError | null }
@@ -22,10 +25,22 @@ export function serversOf ({ reason }: DriverError): ServerDescription[] | undef
   return reason?.servers && [...reason.servers.values()]
 }
 
-/** The error of a command that was not sent, with each server and its error if none of them responds. */
+/** The error of a command that was not sent, with each server and its error if none of them can be reached. */
 export function unsentBecause (error: DriverError, topology: Topology | undefined): DriverError {
-  const areAway = topology !== undefined && [...topology.servers.values()].every(({ type }) => type === 'Unknown')
-  return areAway ? Object.assign(new Error(), { name: 'MongoServerSelectionError', reason: topology }) : error
+  const servers = [...topology?.servers.values() ?? []]
+  const areAway = servers.every(({ type }) => type === 'Unknown') && servers.some(({ error }) => error !== null)
+  return areAway ? notReachable(topology) : error
+}
+
+/** The same of a check, which tells that they are silent, too. */
+export function checkFailedBecause (error: DriverError, topology: Topology | undefined): DriverError {
+  const isGivenUp = ['AbortError', GIVEN_UP].includes(error.name)
+  const areSilent = topology !== undefined && [...topology.servers.values()].every(({ type }) => type === 'Unknown')
+  return isGivenUp && areSilent ? notReachable(topology) : unsentBecause(error, topology)
+}
+
+function notReachable (topology: Topology | undefined): DriverError {
+  return Object.assign(new Error(), { name: 'MongoServerSelectionError', reason: topology })
 }
 
 /** Why MongoDB did not do it, in one line. It contains hosts, never credentials, and nothing of a plant. */

@@ -4,7 +4,7 @@ import { PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
 import { checkWriting, ping } from './mongo-check.js'
 import { ClientWatch, type Attempt } from './mongo-client-watch.js'
 import { COMMAND_OPTIONS, DURABLE, type MongoCollection } from './mongo-driver.js'
-import { faultOf, serversOf, unsentBecause, type DriverError } from './mongo-errors.js'
+import { checkFailedBecause, faultOf, serversOf, unsentBecause, type DriverError } from './mongo-errors.js'
 import {
   commandFailure, DUPLICATE_KEY, duplicateOutcome, evidenceOf, idOf, refusalOfSize, refusalOfTheStore, writeFailure,
   type ExistingDocument, type InsertReply
@@ -117,7 +117,7 @@ export class MongoWriter implements StoreWriter {
     try {
       await watch.attempt(this.clock, CHECK_TIMEOUT_MS, attempt => attempt.settle(() => check(plants, attempt.signal)))
     } catch (thrown) {
-      const error = unsentBecause(thrown as DriverError, watch.topology)
+      const error = checkFailedBecause(thrown as DriverError, watch.topology)
       this.#renewClient(error, plants)
       throw new Error(faultOf(error))
     }

@@ -34,7 +34,8 @@ export class PlantsTable {
     this.#file = file ?? identityOf(path)
     // The table may have a conflict clause of its own, such as REPLACE, which would delete an older plant.
     this.#findTriggers = database.prepare(`SELECT count(*) FILTER (WHERE type = 'trigger') AS triggers,
-      count(*) FILTER (WHERE name = 'plants' AND sql LIKE '%CONFLICT%') AS clauses FROM sqlite_schema`)
+      count(*) FILTER (WHERE type = 'table' AND lower(name) = 'plants' AND sql LIKE '%ON CONFLICT%') AS clauses
+      FROM sqlite_schema`)
     // In SQL, which does not stop at a NUL as reading the text back does; and whatever the columns' collation is.
     this.#find = database.prepare('SELECT name = CAST(? AS TEXT) COLLATE BINARY AND tag IS CAST(? AS TEXT) COLLATE BINARY AS same FROM plants WHERE id = ?')
     // ABORT would replace those in triggers, too.

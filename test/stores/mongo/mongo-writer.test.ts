@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   BSON, Double, Long, MongoClient, MongoNetworkTimeoutError, MongoServerError, MongoServerSelectionError,
@@ -285,6 +286,22 @@ t.test('a check that takes too long names each server and its error, though the 
   }
   await clock.pass(5_000)
   await t.rejects(check, unreachable)
+})
+
+t.test('a check names a server that accepts connections and never responds', async t => {
+  const silent = createServer()
+  await once(silent.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  const clock = new VirtualClock()
+  const url = `mongodb://127.0.0.1:${port}/`
+  const { writer } = ownClientOn(t, { url }, { clock, serverSelectionTimeoutMS: 60_000 })
+  const check = writer.check(true)
+  check.catch(() => {})
+  const [socket] = await once(silent, 'connection')
+  t.teardown(() => socket.destroy())
+  await clock.pass(5_000)
+  await t.rejects(check, { message: `MongoDB is not reachable: 127.0.0.1:${port}: no response` })
 })
 
 t.test('a check of a server that hangs ends within 5 s, though the driver would wait for ever', async t => {

@@ -34,7 +34,7 @@ export async function writerOn (
 
 /** A writer whose client is its own, and the clients that it has made. */
 export function ownClientOn (
-  t: Test, mongo: ScriptedMongo, { clock, ...options }: MongoClientOptions & { clock?: Clock } = {}
+  t: Test, mongo: Pick<ScriptedMongo, 'url'>, { clock, ...options }: MongoClientOptions & { clock?: Clock } = {}
 ): { writer: MongoWriter, clients: readonly MongoClient[] } {
   const clients: MongoClient[] = []
   const connect = (): Collection => {
