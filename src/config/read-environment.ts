@@ -78,7 +78,8 @@ function readSecret (name: string, env: NodeJS.ProcessEnv): string | undefined {
 
 export function readFileOf (variable: string, file: string): string {
   try {
-    return statSync(file).isFile() ? readFileSync(file, 'utf8') : readPipe(file)
+    // As bigints: after numbers of a pipe, Node resolves no symbolic links of the modules that it loads next.
+    return statSync(file, { bigint: true }).isFile() ? readFileSync(file, 'utf8') : readPipe(file)
   } catch (error) {
     throw new ConfigurationError(`${variable} is ${JSON.stringify(file)}, which cannot be read (${codeOf(error)}): it must be a readable file`)
   }
@@ -100,7 +101,7 @@ function readPipe (file: string): string {
 /** Checks that reading these files again, while the service runs, does not wait for a writer. */
 export function requireFiles (env: NodeJS.ProcessEnv, names: readonly string[]): void {
   for (const name of names) {
-    const isPipe = env[name] !== undefined && statSync(env[name], { throwIfNoEntry: false })?.isFile() === false
-    if (isPipe) throw new ConfigurationError(`${name} is not a file, and is read only at the start`)
+    const file = env[name] === undefined ? undefined : statSync(env[name], { bigint: true, throwIfNoEntry: false })
+    if (file?.isFile() === false) throw new ConfigurationError(`${name} is not a file, and is read only at the start`)
   }
 }

@@ -33,15 +33,15 @@ const LONGEST_LINE = 2 ** 28
 /** A thread that waited for a FIFO or a terminal would keep the process from ending: only files are read by threads. */
 function openInput (path: string): { input: Readable & { bytesRead: number }, size?: number } {
   if (path === '-' || path === '/dev/stdin') {
-    if (fstatSync(0).isDirectory()) throw new CopyError('standard input is a folder: choose a file')
+    if (fstatSync(0, { bigint: true }).isDirectory()) throw new CopyError('standard input is a folder: choose a file')
     return { input: process.stdin }
   }
-  // Without waiting for the writer of a FIFO.
+  // Without waiting for a FIFO's writer; as bigints: after numbers of a pipe, Node resolves no links of modules.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  const file = fstatSync(fd)
+  const file = fstatSync(fd, { bigint: true })
   if (file.isFIFO()) return { input: new Socket({ fd, readable: true, writable: false }) }
   if (isatty(fd)) return { input: new TerminalStream(fd) }
-  return { input: createReadStream(path, { fd }), size: file.size || NaN }
+  return { input: createReadStream(path, { fd }), size: Number(file.size) || NaN }
 }
 
 /** Splits chunks of bytes, as characters (latin1), into lines: those that end in a chunk together. */
