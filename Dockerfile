@@ -25,5 +25,5 @@ EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["node", "health-check.js"]
 # SIGTERM finishes the pending requests, in up to 25 s: docker run --stop-timeout 30. SIGHUP reads tokens and certificate again.
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["node", "dist/commands/main.js"]
+ENTRYPOINT ["node", "dist/service/main.js"]
 CMD ["serve"]

@@ -33,7 +33,7 @@ const TESTS = {
   'src/stores/sqlite/sqlite-client.ts': [
     'stores/sqlite/sqlite-plant-store', 'stores/sqlite/altered-tables', 'stores/sqlite/sqlite-process'
   ],
-  'src/commands/new-file.ts': ['commands/backup', 'commands/interruption', 'commands/transfers']
+  'src/service/commands/new-file.ts': ['commands/backup', 'commands/interruption', 'commands/transfers']
 }
 
 const usage = `npm run mutants -- [--count 300] [--seed 1] [--minutes 60] [--jobs 2] [--least 0] [SOURCE…]

@@ -1,5 +1,5 @@
 import { channel, type Channel } from 'node:diagnostics_channel'
-import type { CreateOutcome } from './stores/plant-store.js'
+import type { CreateOutcome } from './stores/store.js'
 
 /**
  * The diagnostics channels, named `plant-store:queue`, `plant-store:create:start` and so on. A channel without

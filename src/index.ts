@@ -10,4 +10,4 @@ export { sqlitePlantStore, type SqlitePlantStoreOptions } from './stores/sqlite/
 export {
   PlantNotStored, PlantOutcomeUnknown, StoreUnusable,
   type CreateOutcome, type NewPlant, type PlantStore
-} from './stores/plant-store.js'
+} from './stores/store.js'

@@ -1,7 +1,7 @@
 import { messageOf } from './error-message.js'
 import type { Tokens } from './route/authentication.js'
-import { BearerTokens } from './bearer-tokens.js'
-import type { PlantStore } from './stores/plant-store.js'
+import { BearerTokens } from './route/bearer-tokens.js'
+import type { PlantStore } from './stores/store.js'
 
 /** Options of the plugin, in addition to Fastify's own `prefix` and `logLevel`. */
 export interface PlantStoreOptions {

@@ -11,7 +11,7 @@ import { plantCreator } from './route/create-plant.js'
 import { errorHandler } from './route/errors.js'
 import { PENDING, pendingRequests } from './route/pending-requests.js'
 import { createPlantSchema, describeOperation } from './route/schemas.js'
-import { openStore } from './stores/open-store.js'
+import { openStore } from './open-store.js'
 
 /**
  * The plant store as a Fastify plugin: adds the route `POST <prefix>/plants`, in a scope of its own.

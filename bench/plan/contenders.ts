@@ -23,7 +23,7 @@ function server (name: string, label: string, isOurs: boolean, path: string): Co
   return { name, label, store, isOurs, module, node: process.execPath, environment }
 }
 
-const ours = (name: string, label: string): Contender => server(name, label, true, 'src/commands/main.js')
+const ours = (name: string, label: string): Contender => server(name, label, true, 'src/service/main.js')
 
 /** @param more variables that bench/servers/main.ts reads */
 function peer (name: string, label: string, more: Record<string, string>): Contender {
@@ -78,7 +78,7 @@ function difference ({ name, label, isOurs, environment }: Contender, part: stri
   }
   const path = resolve(part)
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-    const file = resolve(path, name.startsWith('plugin') ? 'dist/index.js' : 'dist/commands/main.js')
+    const file = resolve(path, name.startsWith('plugin') ? 'dist/index.js' : 'dist/service/main.js')
     if (isOurs && existsSync(file)) return { label: `${label}, ${basename(path)}`, module: pathToFileURL(file) }
     throw new TypeError(`${part} is not a build of plant-store: name a checkout after npm run build there`)
   }

@@ -1,7 +1,7 @@
 import bearerAuth, { type verifyBearerAuthFactory } from '@fastify/bearer-auth'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { ApiError } from '../api-error.js'
-import type { BearerTokens } from '../bearer-tokens.js'
+import type { BearerTokens } from './bearer-tokens.js'
 
 /** The accepted tokens, or a function that decides on each well-formed one (`b64token` of RFC 6750, section 2.1). */
 export type Tokens = TokenList | ((token: string, request: FastifyRequest) => boolean | Promise<boolean>)

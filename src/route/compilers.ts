@@ -7,7 +7,7 @@ import type {
 } from 'fastify'
 import type { FastifyRouteSchemaDef, FastifySerializerCompiler } from 'fastify/types/schema.js'
 import { ApiError } from '../api-error.js'
-import { checkedPlant, type NewPlant } from '../stores/plant-store.js'
+import { checkedPlant, type NewPlant } from '../stores/store.js'
 import { ErrorSchema, INT64, NewPlantSchema, PlantSchema } from './schemas.js'
 
 /** The rule for each field of a NewPlant, as error messages state it. */

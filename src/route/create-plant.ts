@@ -4,7 +4,7 @@ import { Deadlines } from '../pending/deadlines.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
 import {
   PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore
-} from '../stores/plant-store.js'
+} from '../stores/store.js'
 import type { PendingLimits, PendingRequest } from '../pending/pending-request.js'
 import { refusalFor } from './errors.js'
 import type { PlantWire } from './schemas.js'

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { destination, pino, type Logger } from 'pino'
 import { systemClock, type Clock } from '../clock.js'
-import { withoutPort, type Configuration } from '../config/configuration.js'
+import { withoutPort, type Configuration } from './configuration/configuration.js'
 import { whenOver } from '../pending/request-end.js'
 
 /**

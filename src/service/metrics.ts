@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { channels, type QueueMessage } from '../diagnostics.js'
-import type { Configuration } from '../config/configuration.js'
-import type { Health } from './health.js'
+import type { Configuration } from './configuration/configuration.js'
+import type { Health } from './http/health.js'
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const PLANTS = [1, 2, 5, 10, 20, 50, 100, 200, 256]

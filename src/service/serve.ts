@@ -4,10 +4,10 @@ import type { AddressInfo, Server as NetServer } from 'node:net'
 import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
 import { messageOf } from '../error-message.js'
-import { BearerTokens } from '../bearer-tokens.js'
-import { StoreUnusable } from '../stores/plant-store.js'
-import { ConfigurationError, isSocketPath, readConfiguration, requireFiles, version } from '../config/configuration.js'
-import { createStore, describeStore } from '../config/configured-store.js'
+import { BearerTokens } from '../route/bearer-tokens.js'
+import { StoreUnusable } from '../stores/store.js'
+import { ConfigurationError, isSocketPath, readConfiguration, requireFiles, version } from './configuration/configuration.js'
+import { createStore, describeStore } from './configuration/configured-store.js'
 import { listenOn, removeStaleSocket } from './http/server.js'
 import { createLogger } from './logger.js'
 
@@ -51,8 +51,8 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   const store = await createStore(configuration)
   // Fastify is loaded while the store opens, and only if the configuration is valid.
   const [{ createApp }, { Health }] = await Promise.all([
-    import('./app.js'),
-    import('./health.js'),
+    import('./http/app.js'),
+    import('./http/health.js'),
     store.open?.().catch(error => { throw new StoreUnusable(messageOf(error)) })
   ])
   const health = new Health(store)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {
   PlantNotStored, PlantOutcomeUnknown, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore
-} from './plant-store.js'
+} from './store.js'
 
 /** The store of one check, without plants at its start. Checks that need an omitted part are skipped. */
 export interface StoreSetup {

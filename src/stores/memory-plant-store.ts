@@ -1,6 +1,6 @@
 import {
   checkedPlant, PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore
-} from './plant-store.js'
+} from './store.js'
 
 /** Stores plants in memory, for tests. It keeps every promise of `PlantStore` except durability. */
 export function memoryPlantStore (): PlantStore & { readonly plants: ReadonlyMap<bigint, NewPlant> } {

@@ -6,7 +6,7 @@ import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import { createFile } from '../../src/commands/new-file.js'
+import { createFile } from '../../src/service/commands/new-file.js'
 import { failingCalls, withCompiler } from '../support/process/failing-calls.js'
 import { projectFile, testFolder } from '../support/process/program.js'
 import { mountSmallDisk, withSmallDisk } from '../support/process/small-disk.js'
@@ -171,7 +171,7 @@ t.test('a file is absent if it, or its folder, cannot be synced', withCompiler, 
   ]
   const script = `
     import { readdirSync, rmSync, writeFileSync } from 'node:fs'
-    import { createFile } from '${pathToFileURL(projectFile('build/src/commands/new-file.js'))}'
+    import { createFile } from '${pathToFileURL(projectFile('build/src/service/commands/new-file.js'))}'
     const results = []
     for (const { kind, file } of ${JSON.stringify(cases)}) {
       process.env.FAULTY_FILE = file

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
-import { readCommand, CommandLineError, type Command } from '../../src/commands/command-line.js'
-import { environment } from '../../src/config/configuration.js'
-import { help } from '../../src/commands/help.js'
-import { showProgress } from '../../src/commands/run-copy.js'
+import { readCommand, CommandLineError, type Command } from '../../src/service/commands/command-line.js'
+import { environment } from '../../src/service/configuration/configuration.js'
+import { help } from '../../src/service/commands/help.js'
+import { showProgress } from '../../src/service/commands/run-copy.js'
 import { projectFile } from '../support/process/program.js'
 
 t.test('every command is parsed with its file and its options, in any order', async t => {

@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream'
-import { backup } from '../../src/commands/backup.js'
-import { readCommand } from '../../src/commands/command-line.js'
-import { exportPlants } from '../../src/commands/export.js'
-import { importPlants, migrate } from '../../src/commands/import-and-migrate.js'
+import { backup } from '../../src/service/commands/backup.js'
+import { readCommand } from '../../src/service/commands/command-line.js'
+import { exportPlants } from '../../src/service/commands/export.js'
+import { importPlants, migrate } from '../../src/service/commands/import-and-migrate.js'
 import { messageOf } from '../../src/error-message.js'
 
 const commands = { export: exportPlants, import: importPlants, backup, migrate }

@@ -22,7 +22,7 @@ async function shell (folder: string, command: string, others: Record<string, st
     '/var/backups/plant-store': join(folder, 'backups'),
     '/opt/plant-store': folder,
     '/etc/plant-store': folder,
-    'dist/commands/main.js': program
+    'dist/service/main.js': program
   }
   for (const [path, own] of Object.entries(replacements)) command = command.replaceAll(path, own)
   const env = { PATH: `${dirname(process.execPath)}:${PATH}`, HOME }

@@ -57,7 +57,7 @@ async function traced (t: Test, script: string, send: (url: string) => Promise<u
   const { port } = collector.address() as AddressInfo
   const command = start.replace('http://127.0.0.1:4318', `http://127.0.0.1:${port}`)
     .replace('./docs/deploy', folder)
-    .replace('dist/commands/main.js', script)
+    .replace('dist/service/main.js', script)
     .replace(' node ', ` exec ${process.execPath} `)
   const variables = { PATH: process.env.PATH, NODE_ENV: 'production', PORT, DATA_DIR: folder, ACCESS_TOKENS: token }
   const exporters = {

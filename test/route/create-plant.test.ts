@@ -3,10 +3,10 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import type { LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
-import { BearerTokens } from '../../src/bearer-tokens.js'
+import { BearerTokens } from '../../src/route/bearer-tokens.js'
 import {
   PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type PlantStore
-} from '../../src/stores/plant-store.js'
+} from '../../src/stores/store.js'
 import { answersError, answersPlant, buildService, TOKEN } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { onBothStores, type NewPlace } from '../support/stores/places.js'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { PlantStore } from '../../src/stores/plant-store.js'
+import type { PlantStore } from '../../src/stores/store.js'
 import { exchange, RawConnection, type RawAnswer } from '../support/http/raw-connection.js'
 import { AUTHORIZATION, HEAD, JSON_TYPE, serve, TOKEN } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import { trustedProxies } from '../../src/config/configuration.js'
+import { trustedProxies } from '../../src/service/configuration/configuration.js'
 import { host, register } from '../support/http/hosts.js'
 import { exchange, listen, RawConnection } from '../support/http/raw-connection.js'
 import {

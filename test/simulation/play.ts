@@ -3,7 +3,7 @@ import { PendingLimits, PendingRequest } from '../../src/pending/pending-request
 import { ApiError } from '../../src/api-error.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'
-import { PlantNotStored, type PlantStore } from '../../src/stores/plant-store.js'
+import { PlantNotStored, type PlantStore } from '../../src/stores/store.js'
 import { SqliteClient } from '../../src/stores/sqlite/sqlite-client.js'
 import { VirtualClock } from '../support/virtual-clock.js'
 import { Random } from './random.js'

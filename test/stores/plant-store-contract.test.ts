@@ -3,7 +3,7 @@ import { memoryPlantStore } from '../../src/index.js'
 import { plantStoreContract, type StoreSetup } from '../../src/stores/contract.js'
 import {
   checkedPlant, PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore
-} from '../../src/stores/plant-store.js'
+} from '../../src/stores/store.js'
 
 const MONSTERA: NewPlant = { id: 1n, name: 'Monstera' }
 

@@ -5,7 +5,7 @@ import type { Server } from 'node:http'
 import https from 'node:https'
 import { connect, createServer, Server as NetServer, type AddressInfo } from 'node:net'
 import { codeOf } from '../../error-message.js'
-import { ConfigurationError, isSocketPath, type Configuration } from '../../config/configuration.js'
+import { ConfigurationError, isSocketPath, type Configuration } from '../configuration/configuration.js'
 import { writeInOnePiece } from './node-workarounds.js'
 
 /** Fastify's options for its server, which is an HTTPS server if there is a certificate. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
-import { checkedPlant, PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../plant-store.js'
+import { checkedPlant, PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../store.js'
 import { PendingCreates, type PendingCreate } from './pending-creates.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from './store-writer.js'
 

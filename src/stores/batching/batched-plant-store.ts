@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '../../clock.js'
-import { StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../plant-store.js'
+import { StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../store.js'
 import { BatchQueue } from './batch-queue.js'
 import type { StoreWriter } from './store-writer.js'
 

@@ -1,4 +1,4 @@
-import type { CreateOutcome, NewPlant, PlantNotStored, PlantOutcomeUnknown } from '../plant-store.js'
+import type { CreateOutcome, NewPlant, PlantNotStored, PlantOutcomeUnknown } from '../store.js'
 
 /** Milliseconds before its deadline at which a plant that cannot be written in time is given up, for the response. */
 export const RESPONSE_MARGIN_MS = 50

@@ -1,5 +1,5 @@
 import type { CreateError, WriteResult } from '../batching/store-writer.js'
-import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
+import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../store.js'
 import { describe, faultOf, isOfServer, serversOf, wasSilent, type DriverError } from './mongo-errors.js'
 
 /** The response to an insert: https://www.mongodb.com/docs/manual/reference/command/insert/#output */

@@ -1,5 +1,5 @@
 import { BatchedPlantStore } from '../batching/batched-plant-store.js'
-import type { PlantStore } from '../plant-store.js'
+import type { PlantStore } from '../store.js'
 import {
   connectionTo, databaseOf, type MongoCollection, type MongoDatabase, type MongoDriverClient
 } from './mongo-driver.js'

@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '../../clock.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
-import { PlantOutcomeUnknown, type NewPlant } from '../plant-store.js'
+import { PlantOutcomeUnknown, type NewPlant } from '../store.js'
 import { checkWriting, ping } from './mongo-check.js'
 import { ClientWatch, type Attempt } from './mongo-client-watch.js'
 import { COMMAND_OPTIONS, DURABLE, type MongoCollection } from './mongo-driver.js'

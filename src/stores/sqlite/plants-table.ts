@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
-import type { CreateOutcome } from '../plant-store.js'
+import type { CreateOutcome } from '../store.js'
 import { identityOf, LOCK_WAIT_MS, openDatabase, type DatabaseClass } from './database.js'
 import {
   CODE, refusalOf, resultCode, SqliteError, transactionError, type Failure, type FailureKind

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { BatchedPlantStore } from '../batching/batched-plant-store.js'
-import type { PlantStore } from '../plant-store.js'
+import type { PlantStore } from '../store.js'
 import { SqliteClient } from './sqlite-client.js'
 
 export interface SqlitePlantStoreOptions {

@@ -12,7 +12,7 @@ import { faultOf, wasSilent } from '../../../src/stores/mongo/mongo-errors.js'
 import { commandFailure, evidenceOf, writeFailure } from '../../../src/stores/mongo/mongo-outcomes.js'
 import { mongoPlantStore } from '../../../src/stores/mongo/mongo-plant-store.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
-import type { NewPlant, PlantStore } from '../../../src/stores/plant-store.js'
+import type { NewPlant, PlantStore } from '../../../src/stores/store.js'
 import {
   answer, closeAfterStoring, closeBeforeStoring, delay, hang, miscount, stepDown, writeConcernError, writeErrors,
   type Cue

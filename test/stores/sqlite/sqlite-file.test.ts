@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openPlantsFile } from '../../../src/commands/sources/sqlite-source.js'
+import { openPlantsFile } from '../../../src/service/commands/sources/sqlite-source.js'
 import { PlantsTable, type Row } from '../../../src/stores/sqlite/plants-table.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { testFolder } from '../../support/process/program.js'

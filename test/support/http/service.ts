@@ -5,10 +5,10 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import type { Test } from 'tap'
 import { channels, type QueueMessage } from '../../../src/diagnostics.js'
 import type { Tokens } from '../../../src/route/authentication.js'
-import { createApp } from '../../../src/service/app.js'
-import type { Configuration } from '../../../src/config/configuration.js'
-import { Health } from '../../../src/service/health.js'
-import type { PlantStore } from '../../../src/stores/plant-store.js'
+import { createApp } from '../../../src/service/http/app.js'
+import type { Configuration } from '../../../src/service/configuration/configuration.js'
+import { Health } from '../../../src/service/http/health.js'
+import type { PlantStore } from '../../../src/stores/store.js'
 
 export const TOKEN = 'a-token-for-the-tests'
 export const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 export const projectFile = (path: string): string => resolve(path)
 
 /** The program compiled with the tests by `npm run compile`. */
-export const program = projectFile('build/src/commands/main.js')
+export const program = projectFile('build/src/service/main.js')
 
 /** The package compiled with the tests: code in this folder can import `plant-store` by its name. */
 export const compiledPackage = projectFile('build')

@@ -1,4 +1,4 @@
-import type { NewPlant, PlantStore } from '../../../src/stores/plant-store.js'
+import type { NewPlant, PlantStore } from '../../../src/stores/store.js'
 
 /** A minimal store: `create` always resolves with `stored`, and `plants` lists all plants it received. */
 export function forgetfulStore (): PlantStore & { plants: NewPlant[] } {

@@ -4,9 +4,9 @@ import { isIP } from 'node:net'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { compile } from '@fastify/proxy-addr'
 import { Type } from '@sinclair/typebox'
-import { b64token } from '../bearer-tokens.js'
-import { codeOf } from '../error-message.js'
-import { limits } from '../options.js'
+import { b64token } from '../../route/bearer-tokens.js'
+import { codeOf } from '../../error-message.js'
+import { limits } from '../../options.js'
 import { checkEnds, ConfigurationError, nameOf, readEnvironment, readFileOf, requireFiles } from './read-environment.js'
 
 export { ConfigurationError, requireFiles }

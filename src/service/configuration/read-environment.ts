@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { codeOf } from '../error-message.js'
+import { codeOf } from '../../error-message.js'
 
 /** An invalid variable. The message names it, its fault and what is allowed, and never contains a secret. */
 export class ConfigurationError extends Error {}

@@ -1,5 +1,5 @@
 import { isMainThread, Worker } from 'node:worker_threads'
-import { messageOf } from '../error-message.js'
+import { messageOf } from '../../error-message.js'
 
 // Copies a snapshot of a database file (the first argument) to an empty file (the second), in a process of its own:
 // only a signal stops SQLite. Its standard input ends when its parent ends, however it ends.

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
-import { messageOf } from '../error-message.js'
+import { messageOf } from '../../error-message.js'
 
 /** The commands, and whether they take a file. */
 const commands = {

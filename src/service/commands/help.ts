@@ -1,4 +1,4 @@
-import { environment } from '../config/configuration.js'
+import { environment } from '../configuration/configuration.js'
 
 /** Up to the next space within 80 columns, of which a variable's name takes 22. */
 const line = /(.{1,57})(?: |$)/g

@@ -1,6 +1,6 @@
 import type { Document } from 'mongodb'
-import { connectionTo, databaseOf, loadDriver } from '../../stores/mongo/mongo-driver.js'
-import { faultOf, type DriverError } from '../../stores/mongo/mongo-errors.js'
+import { connectionTo, databaseOf, loadDriver } from '../../../stores/mongo/mongo-driver.js'
+import { faultOf, type DriverError } from '../../../stores/mongo/mongo-errors.js'
 import { CopyError, LOWEST_ID, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 /** Milliseconds from which the driver's timeouts follow: a server is waited for during a fifth of it. */

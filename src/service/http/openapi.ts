@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { version } from '../config/configuration.js'
-import { whenOver } from '../pending/request-end.js'
-import { errorResponses, ErrorSchema, NewPlantSchema, PlantSchema } from '../route/schemas.js'
+import { version } from '../configuration/configuration.js'
+import { whenOver } from '../../pending/request-end.js'
+import { errorResponses, ErrorSchema, NewPlantSchema, PlantSchema } from '../../route/schemas.js'
 import { HealthSchema } from './health.js'
 
 const schemas = { NewPlant: NewPlantSchema, Plant: PlantSchema, Error: ErrorSchema, Health: HealthSchema }

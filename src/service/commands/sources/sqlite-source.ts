@@ -3,11 +3,11 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-import { codeOf, messageOf } from '../../error-message.js'
+import { codeOf, messageOf } from '../../../error-message.js'
 import {
   besides, hasLog, isInWalMode, requireOwnLog, sqliteBinding, type DatabaseClass
-} from '../../stores/sqlite/database.js'
-import { isDenial } from '../../stores/sqlite/sqlite-error.js'
+} from '../../../stores/sqlite/database.js'
+import { isDenial } from '../../../stores/sqlite/sqlite-error.js'
 import { CopyError, LOWEST_ID, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 /** Rows are read until they have about this many bytes together. */

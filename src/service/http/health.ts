@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { systemClock, type Clock } from '../clock.js'
-import { messageOf } from '../error-message.js'
-import { ApiError } from '../api-error.js'
-import { ErrorSchema, errorResponses } from '../route/schemas.js'
-import type { PlantStore } from '../stores/plant-store.js'
+import { systemClock, type Clock } from '../../clock.js'
+import { messageOf } from '../../error-message.js'
+import { ApiError } from '../../api-error.js'
+import { ErrorSchema, errorResponses } from '../../route/schemas.js'
+import type { PlantStore } from '../../stores/store.js'
 
 const READY_TIMEOUT_MS = 3_000
 const LAG_INTERVAL_MS = 100

@@ -1,7 +1,7 @@
-import { validatorCompiler } from '../../route/compilers.js'
-import { ApiError } from '../../api-error.js'
-import { NewPlantSchema } from '../../route/schemas.js'
-import type { NewPlant } from '../../stores/plant-store.js'
+import { validatorCompiler } from '../../../route/compilers.js'
+import { ApiError } from '../../../api-error.js'
+import { NewPlantSchema } from '../../../route/schemas.js'
+import type { NewPlant } from '../../../stores/store.js'
 
 export const LOWEST_ID = -(2n ** 63n)
 

@@ -2,8 +2,8 @@
 import { isatty } from 'node:tty'
 import { inspect } from 'node:util'
 import { codeOf, messageOf } from '../error-message.js'
-import { keepTick } from '../service/http/node-workarounds.js'
-import type { Command } from './command-line.js'
+import { keepTick } from './http/node-workarounds.js'
+import type { Command } from './commands/command-line.js'
 
 keepTick()
 
@@ -45,7 +45,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 /** Errors that the operator can fix: one line, not the stack. Their modules are loaded with the commands. */
 const expected = ['CommandLineError', 'ConfigurationError', 'CopyError', 'StoreUnusable']
 
-const { CommandLineError, readCommand } = await import('./command-line.js')
+const { CommandLineError, readCommand } = await import('./commands/command-line.js')
 try {
   process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
@@ -55,17 +55,17 @@ try {
 async function run (command: Command): Promise<number> {
   const { name } = command
   isService = name === 'serve'
-  if (name === 'serve') await (await import('../service/serve.js')).serve(isOnTerminal)
-  if (name === 'help') process.stdout.write((await import('./help.js')).help)
-  if (name === 'version') process.stdout.write(`${(await import('../config/configuration.js')).version}\n`)
+  if (name === 'serve') await (await import('./serve.js')).serve(isOnTerminal)
+  if (name === 'help') process.stdout.write((await import('./commands/help.js')).help)
+  if (name === 'version') process.stdout.write(`${(await import('./configuration/configuration.js')).version}\n`)
   if (name === 'serve' || name === 'help' || name === 'version') return 0
 
   interruption = new AbortController()
   const { env, stdout, stderr } = process
   const surroundings = { env, stdout, stderr, interruption: interruption.signal }
-  if (name === 'backup') return (await import('./backup.js')).backup(command, surroundings)
-  if (name === 'export') return (await import('./export.js')).exportPlants(command, surroundings)
-  const { importPlants, migrate } = await import('./import-and-migrate.js')
+  if (name === 'backup') return (await import('./commands/backup.js')).backup(command, surroundings)
+  if (name === 'export') return (await import('./commands/export.js')).exportPlants(command, surroundings)
+  const { importPlants, migrate } = await import('./commands/import-and-migrate.js')
   return name === 'import' ? importPlants(command, surroundings) : migrate(command, surroundings)
 }
 

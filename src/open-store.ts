@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { messageOf } from '../error-message.js'
-import type { PlantStore } from './plant-store.js'
+import { messageOf } from './error-message.js'
+import type { PlantStore } from './stores/store.js'
 
 /**
  * Opens a store, and closes it with the app if this call opened it.

@@ -2,7 +2,7 @@ import { constants, createReadStream, fstatSync, openSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { isatty, ReadStream as TerminalStream } from 'node:tty'
-import { parseExactJson } from '../../exact-json.js'
+import { parseExactJson } from '../../../exact-json.js'
 import { CopyError, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 /**
