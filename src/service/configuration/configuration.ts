@@ -12,7 +12,7 @@ import { checkEnds, ConfigurationError, nameOf, readEnvironment, readFileOf, req
 export { ConfigurationError, requireFiles }
 
 /** The version of this package. */
-export const { version }: { version: string } = createRequire(import.meta.url)('../../package.json')
+export const { version }: { version: string } = createRequire(import.meta.url)('../../../package.json')
 
 const integer = (bounds: { default?: number, minimum: number, maximum: number }, meaning: string) =>
   Type.Integer({ ...bounds, description: `an integer from ${bounds.minimum} to ${bounds.maximum}: ${meaning}` })
