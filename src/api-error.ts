@@ -3,7 +3,7 @@ export const errorCodes = {
   requestMalformed: [400, 40000, 'The request is not well-formed HTTP'],
   bodyMissing: [400, 40001, 'The request has no body: send a plant as JSON, for example {"id":1,"name":"Monstera"}'],
   bodyNotJson: [400, 40002, 'The body is not acceptable JSON'],
-  plantInvalid: [400, 40003, 'The body is not a valid plant: send a JSON object with an id and a name'],
+  plantInvalid: [400, 40003, 'The plant is not valid: it must be a JSON object with an id and a name'],
   idTaken: [400, 40004, 'Another plant has this id: choose another id'],
   credentialsMissing: [401, 40101, 'No well-formed credentials: send the header Authorization: Bearer <ACCESS_TOKEN>'],
   tokenUnknown: [401, 40102, 'The access token is not accepted'],
@@ -42,11 +42,10 @@ export class ApiError extends Error {
   /** @param cause the original error, for the log only */
   constructor (readonly kind: ErrorName, message?: string, cause?: unknown) {
     const { stackTraceLimit } = Error
-    // An ApiError is a response, not a fault: capturing a stack would cost more than the rest of the response. With
-    // Node's --frozen-intrinsics, the limit cannot be set.
-    Reflect.set(Error, 'stackTraceLimit', 0)
+    // An ApiError is a response, not a fault: capturing a stack would cost more than the rest of the response.
+    Error.stackTraceLimit = 0
     super(message ?? errorCodes[kind][2], { cause })
-    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
+    Error.stackTraceLimit = stackTraceLimit
     this.statusCode = errorCodes[kind][0]
     this.error = errorCodes[kind][1]
     this.code = codes[kind]

@@ -1,10 +1,6 @@
 /** The message of what was thrown, which need not be an `Error`. */
 export function messageOf (error: unknown): string {
-  try {
-    return error instanceof Error ? error.message : String(error)
-  } catch {
-    return 'a value that is no error, and has no text'
-  }
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** The code of a failure of Node or of a system call, such as `ENOENT`; undefined if it has none. */

@@ -1,17 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import fp from 'fastify-plugin'
-import { ApiError } from './api-error.js'
 import { channels } from './diagnostics.js'
+import { openStore } from './open-store.js'
 import { checkOptions, type PlantStoreOptions } from './options.js'
-import { PendingLimits, type PendingRequest } from './pending/pending-request.js'
 import { bearerAuthentication } from './route/authentication.js'
-import { bodyReader, refuseBody } from './route/body-reader.js'
-import { requestedPlant, setCompilers } from './route/compilers.js'
+import { bodyParser, checkHeaders } from './route/body-parser.js'
+import { setCompilers } from './route/compilers.js'
 import { plantCreator } from './route/create-plant.js'
 import { errorHandler } from './route/errors.js'
-import { PENDING, pendingRequests } from './route/pending-requests.js'
+import { PENDING, PendingRequests, type PendingRequest } from './route/pending-requests.js'
 import { createPlantSchema, describeOperation } from './route/schemas.js'
-import { openStore } from './open-store.js'
 
 /**
  * The plant store as a Fastify plugin: adds the route `POST <prefix>/plants`, in a scope of its own.
@@ -30,31 +28,29 @@ import { openStore } from './open-store.js'
  * @throws {StoreUnusable} if the store can never be opened
  */
 const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options) => {
-  const { store, tokens, storeTimeout, ...bounds } = checkOptions(options)
-  const limits = new PendingLimits(bounds)
-  channels.queue.publish(limits)
-  const createPlant = plantCreator(store, limits, storeTimeout)
-  const expectBody = pendingRequests(app, limits, storeTimeout)
+  const { store, tokens, storeTimeout, bodyLimit, ...limits } = checkOptions(options)
+  const pending = new PendingRequests(limits)
+  channels.queue.publish(pending)
   const authenticate = await bearerAuthentication(app, tokens)
+  const createPlant = plantCreator(store, pending, storeTimeout)
 
   app.decorateRequest(PENDING, null)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', bodyReader(limits))
-  app.addContentTypeParser('*', (request, payload, done) => {
-    refuseBody(request, payload, new ApiError('mediaTypeUnsupported'), done)
-  })
+  app.addContentTypeParser('application/json', bodyParser(bodyLimit))
+  setCompilers(app)
   app.setErrorHandler(errorHandler(app.errorHandler))
-  // After the onRoute hooks of the host, which may add hooks, such as a rate limit, and schemas, or set the limit.
+  // After the hooks that onRoute hooks of the host have added, such as a rate limit.
   app.addHook('onRoute', route => {
-    bounds.bodyLimit = route.bodyLimit || bounds.bodyLimit
-    route.onRequest = [expectBody, route.onRequest ?? [], authenticate].flat()
-    setCompilers(app, route)
+    route.onRequest = [route.onRequest ?? [], authenticate, checkHeaders(pending, bodyLimit)].flat()
+    route.onSend = [route.onSend ?? [], pending.endRequest].flat()
   })
 
   const config = { swaggerTransform: describeOperation }
-  app.post('/plants', { schema: createPlantSchema(), bodyLimit: bounds.bodyLimit, config }, request => (
-    createPlant(requestedPlant(request), request.getDecorator<PendingRequest>(PENDING))
-  ))
+  app.post('/plants', { schema: createPlantSchema(), bodyLimit, config }, request => {
+    // A hook of the host may have set attachValidation.
+    if (request.validationError) throw request.validationError
+    return createPlant(request.body, request.getDecorator<PendingRequest>(PENDING))
+  })
 
   await openStore(app, store, storeTimeout)
 }

@@ -1,13 +1,9 @@
 import { ApiError, type ErrorName } from '../api-error.js'
 import { systemClock } from '../clock.js'
-import { Deadlines } from '../pending/deadlines.js'
 import { channels, type CreateMessage } from '../diagnostics.js'
-import {
-  PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore
-} from '../stores/store.js'
-import type { PendingLimits, PendingRequest } from '../pending/pending-request.js'
-import { refusalFor } from './errors.js'
-import type { PlantWire } from './schemas.js'
+import type { NewPlant, PlantWire } from '../plant.js'
+import type { CreateOutcome, PlantStore } from '../stores/store.js'
+import type { PendingRequest, PendingRequests } from './pending-requests.js'
 
 const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
 const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = {
@@ -19,29 +15,22 @@ const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = {
  * rejects with the `ApiError` to send.
  * @param storeTimeout milliseconds within which it settles, even if the store does not
  */
-export function plantCreator (store: PlantStore, limits: PendingLimits, storeTimeout: number, clock = systemClock) {
-  const deadlines = new Deadlines(clock)
-
+export function plantCreator (store: PlantStore, all: PendingRequests, storeTimeout: number, clock = systemClock) {
   return function createPlant (plant: NewPlant, pending: PendingRequest): Promise<PlantWire> {
     // A store of the host may change the plant that it gets.
     const { name, tag } = plant
     return new Promise((resolve, reject) => {
-      const exceeded = pending.enterStore()
-      if (exceeded !== undefined) throw refusalFor(exceeded)
-      const message: CreateMessage = { pending: limits.pending, queueBytes: limits.bytes, outcome: undefined }
-      channels.createStart.publish(message)
       const deadline = clock.now() + storeTimeout
-      const waiting = deadlines.add(deadline, () => {
+      const refusal = pending.enterStore(deadline, () => {
         reject(new ApiError('outcomeUnknown', undefined, new Error('the store did not respond in time')))
       })
+      if (refusal !== undefined) throw refusal
+      const message: CreateMessage = { pending: all.pending, queueBytes: all.bytes, outcome: undefined }
+      channels.createStart.publish(message)
 
       function end (outcome: CreateMessage['outcome']): void {
-        deadlines.delete(waiting)
         pending.leaveStore()
-        message.pending = limits.pending
-        message.queueBytes = limits.bytes
-        message.outcome = outcome
-        channels.createEnd.publish(message)
+        channels.createEnd.publish(Object.assign(message, { pending: all.pending, queueBytes: all.bytes, outcome }))
       }
       function succeed (outcome: CreateOutcome): void {
         if (!outcomes.includes(outcome)) return fail(new TypeError('the store resolved with no outcome of a create'))
@@ -66,12 +55,9 @@ export function plantCreator (store: PlantStore, limits: PendingLimits, storeTim
 
 /** The response to a create request whose plant the store has rejected, for whatever reason. */
 function errorOf (reason: unknown): ApiError {
-  try {
-    if (reason instanceof PlantNotStored) return new ApiError('notStored', undefined, reason)
-    if (reason instanceof PlantOutcomeUnknown) return new ApiError('outcomeUnknown', undefined, reason)
-    return new ApiError('internal', undefined, reason)
-  } catch {
-    // A Proxy, for example, can make any look at it throw.
-    return new ApiError('internal', undefined, new Error('the store rejected with what cannot be read'))
-  }
+  // Not by class: the store may be of another copy of this package.
+  const { name } = Object(reason)
+  if (name === 'PlantNotStored') return new ApiError('notStored', undefined, reason)
+  if (name === 'PlantOutcomeUnknown') return new ApiError('outcomeUnknown', undefined, reason)
+  return new ApiError('internal', undefined, reason)
 }

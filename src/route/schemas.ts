@@ -1,31 +1,7 @@
-import { Kind, Type, TypeRegistry, type Static } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { errorCodes, type ErrorName } from '../api-error.js'
-
-// JSON Schema has no keyword for an exact 64-bit integer, nor for well-formed Unicode. Both are custom TypeBox kinds,
-// which compile into the validator and appear in OpenAPI as their types on the wire.
-/** The kind of an id. */
-export const INT64 = 'plant-store:int64'
-TypeRegistry.Set(INT64, (_schema, value) => typeof value === 'bigint' && BigInt.asIntN(64, value) === value)
-TypeRegistry.Set('plant-store:text', (_schema, value) => typeof value === 'string' && value.isWellFormed())
-
-const text = (options: object) => Type.Unsafe<string>({ [Kind]: 'plant-store:text', type: 'string', ...options })
-const int64 = (options: object) => Type.Unsafe<bigint>({ [Kind]: INT64, type: 'integer', format: 'int64', ...options })
-
-const name = { description: 'The name of the plant', examples: ['Monstera deliciosa'] }
-const tag = { description: 'Tag to specify the type', examples: ['aroid'] }
-
-/** A plant as the service returns it. */
-export const PlantSchema = Type.Object({ name: Type.String(name), tag: Type.Optional(Type.String(tag)) }, {
-  title: 'Plant', description: 'The plant, which is stored durably, now or by an earlier request'
-})
-
-/** A plant as a client sends it. Fields that the schema does not name are ignored. */
-export const NewPlantSchema = Type.Object({
-  id: int64({ description: 'Identification number of the plant, exact over all of int64', examples: [1] }),
-  name: text(name),
-  tag: Type.Optional(text(tag))
-}, { title: 'NewPlant', description: 'The plant to create. Fields that are not named here are ignored.' })
+import { NewPlantSchema, PlantSchema } from '../plant.js'
 
 /** The body of any non-2xx response. */
 export const ErrorSchema = Type.Object({
@@ -33,8 +9,6 @@ export const ErrorSchema = Type.Object({
   message: Type.String({ description: 'Error message text' })
 }, { title: 'Error', description: 'What is wrong, and what to do next' })
 
-/** What a client sends; `NewPlant` in `stores/plant-store.ts` is the same, for a store. */
-export type PlantWire = Static<typeof PlantSchema>
 export type ErrorWire = Static<typeof ErrorSchema>
 
 type Headers = Record<string, { description: string, [keyword: string]: unknown }>
@@ -69,20 +43,23 @@ export function errorResponses (...names: ErrorName[]) {
   }))
 }
 
+/** Every response that the plugin itself sends. */
+export const responses = {
+  200: PlantSchema,
+  ...errorResponses(
+    // The likeliest first: the API page shows the first example of each status.
+    'plantInvalid', 'idTaken', 'bodyNotJson', 'bodyMissing', 'requestMalformed', 'credentialsMissing', 'tokenUnknown',
+    'bodyTooLarge', 'mediaTypeUnsupported', 'internal', 'notStored', 'outcomeUnknown'
+  )
+}
+
 /** The schemas of `POST <prefix>/plants`, which Fastify compiles; a copy for each route, since a host may change it. */
 export const createPlantSchema = () => Value.Clone({
   summary: 'Creates a new plant in the store',
   description: 'The response is sent when the plant is stored durably. Retrying the same plant is always safe.',
   tags: ['plants'],
   body: NewPlantSchema,
-  response: {
-    200: PlantSchema,
-    ...errorResponses(
-      // The likeliest first: the API page shows the first example of each status.
-      'plantInvalid', 'idTaken', 'bodyNotJson', 'bodyMissing', 'requestMalformed', 'credentialsMissing', 'tokenUnknown',
-      'bodyTooLarge', 'mediaTypeUnsupported', 'internal', 'notStored', 'outcomeUnknown'
-    )
-  }
+  response: responses
 })
 
 /** What is used of a `SwaggerTransform`'s input, whatever version of @fastify/swagger a host has. */

@@ -1,8 +1,8 @@
+import { finished } from 'node:stream'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { destination, pino, type Logger } from 'pino'
 import { systemClock, type Clock } from '../clock.js'
 import { withoutPort, type Configuration } from './configuration/configuration.js'
-import { whenOver } from '../pending/request-end.js'
 
 /**
  * Makes the logger: JSON lines, or readable lines on a terminal. A write per line would cost a third of a request, so
@@ -100,7 +100,7 @@ export function logAccess (log: FastifyBaseLogger, request: FastifyRequest, { ra
   const started = performance.now()
   // A Unix socket and a closed one have no address.
   const remoteAddress = withoutPort(request.ip ?? 'unix')
-  whenOver(request.raw, raw, () => {
+  finished(raw, () => {
     const statusCode = raw.writableFinished ? raw.statusCode : undefined
     const responseTime = Number((performance.now() - started).toFixed(3))
     log.info({ reqId, method, url: path, statusCode, responseTime, remoteAddress }, 'request')

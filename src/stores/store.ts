@@ -1,12 +1,6 @@
-/** A plant to create. */
-export interface NewPlant {
-  /** Identification number, any int64. */
-  id: bigint
-  /** Well-formed Unicode: no lone surrogates. NUL is allowed. */
-  name: string
-  /** Absent, never `undefined`, if the plant has none. */
-  tag?: string
-}
+import { validatePlant, type NewPlant } from '../plant.js'
+
+export type { NewPlant } from '../plant.js'
 
 /**
  * The outcome of a create request:
@@ -15,6 +9,9 @@ export interface NewPlant {
  * - `taken`: another plant has this id; nothing was changed.
  */
 export type CreateOutcome = 'stored' | 'same' | 'taken'
+
+/** Milliseconds that a plant has if its caller gives no deadline. */
+export const DEFAULT_TIMEOUT_MS = 10_000
 
 /**
  * Where plants are stored. The promises of a store:
@@ -25,7 +22,8 @@ export type CreateOutcome = 'stored' | 'same' | 'taken'
  *    stored; the others are `taken`. The same plant may be created any number of times.
  * 4. *No order.* Plants whose creation is pending at the same time are stored in any order.
  * 5. *Truthful.* `create` rejects with `PlantNotStored` if the plant is not stored, and will not be by this call; with
- *    `PlantOutcomeUnknown` if it may have been stored. Any other rejection is a fault of the store or of the caller.
+ *    `PlantOutcomeUnknown` if it may have been stored. Both are known by their `name`, since an app may have loaded two
+ *    copies of their classes. Any other rejection is a fault of the store or of the caller.
  * 6. *Checked.* `create` rejects with a `TypeError`, and never throws, if its argument is not a plant, as a caller in
  *    JavaScript may have it. That changes nothing, and affects no other request.
  */
@@ -34,9 +32,9 @@ export interface PlantStore {
    * Stores one plant.
    * @param plant the plant, which the store never changes; later changes by the caller have no effect
    * @param deadline milliseconds on the clock of `performance.now()`: the outcome is not awaited after it, so a plant
-   *   that was not sent by then may be given up
+   *   that was not sent by then may be given up. Default: in 10 seconds.
    */
-  create (plant: NewPlant, deadline: number): Promise<CreateOutcome>
+  create (plant: NewPlant, deadline?: number): Promise<CreateOutcome>
 
   /**
    * Opens the store's resources. The caller that opens a store closes it; a closed store stays closed.
@@ -79,21 +77,11 @@ export class StoreUnusable extends Error {
 
 /**
  * Checks the plant that a caller passes to `create`, and copies it, so that what the caller does to it later has no
- * effect. Each property is read once.
+ * effect.
  * @throws {TypeError} that names what is wrong, and never contains the plant
  */
 export function checkedPlant (plant: NewPlant): NewPlant {
-  if (typeof plant !== 'object' || plant === null) throw new TypeError('a plant must be an object')
-  const { id, name, tag } = plant
-  if (typeof id !== 'bigint' || id !== BigInt.asIntN(64, id)) {
-    throw new TypeError('the id of a plant must be a bigint of 64 bits')
-  }
-  if (typeof name !== 'string' || !name.isWellFormed()) {
-    throw new TypeError('the name of a plant must be a string of well-formed Unicode')
-  }
-  if (tag === undefined) return { id, name }
-  if (typeof tag !== 'string' || !tag.isWellFormed()) {
-    throw new TypeError('the tag of a plant must be absent or a string of well-formed Unicode')
-  }
-  return { id, name, tag }
+  const checked = validatePlant(plant)
+  if ('error' in checked) throw new TypeError(checked.error.message)
+  return checked.value
 }

@@ -80,12 +80,10 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['results of the thread assigned to the wrong plants', 'return answer.map', 'return answer.toReversed().map'],
     ['a tag that is not stored', 'tag = null }) => [id, name, tag]', 'tag = null }) => [id, name, null]']
   ],
-  'pending/deadlines.js': [
-    ['a dropped deadline', 'waiting.expire()', 'undefined']
-  ],
-  'pending/pending-request.js': [
-    ['bytes in the queue that are not released', 'limits.bytes -= this.#bytes', 'undefined'],
-    ['places in the queue that are not released', 'limits.pending--', 'undefined']
+  'route/pending-requests.js': [
+    ['a dropped deadline', 'request.expire()', 'undefined'],
+    ['bytes in the queue that are not released', 'this.all.bytes -= this.#bytes', 'undefined'],
+    ['places in the queue that are not released', 'this.all.delete(this)', 'undefined']
   ]
 }
 

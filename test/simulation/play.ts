@@ -1,5 +1,5 @@
 import { plantCreator } from '../../src/route/create-plant.js'
-import { PendingLimits, PendingRequest } from '../../src/pending/pending-request.js'
+import { PendingRequest, PendingRequests } from '../../src/route/pending-requests.js'
 import { ApiError } from '../../src/api-error.js'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import { MongoWriter } from '../../src/stores/mongo/mongo-writer.js'
@@ -26,7 +26,7 @@ interface Request {
 /** The time after the last fault in which all pending plants must be stored: a back-off, and some attempts. */
 const RECOVERY_MS = 1_000
 const TOO_LARGE = 'x'.repeat(17_000_000)
-const BODY = Buffer.alloc(100)
+const BODY_BYTES = 100
 /** A response may be as late as a timer. */
 const TIMER_MS = 2
 
@@ -62,7 +62,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
       ? new MongoWriter(simulated.connect(), story.ownClient ? () => simulated.connect() : undefined, clock)
       : new SqliteClient('simulated.db', clock, simulated.startThread)
     const store = new BatchedPlantStore(rejectingWriter(writer, simulated), clock, random.next)
-    const queue = new PendingLimits({ bodyLimit: 1_000, queueLimit, queueBytes: 1_000_000 })
+    const queue = new PendingRequests({ queueLimit, queueBytes: 1_000_000 }, clock)
     const counting: PlantStore = {
       create (plant, deadline) {
         unsettled++
@@ -85,7 +85,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     unanswered++
     const answer = (payload: unknown): void => { respond(request, payload) }
     const pending = new PendingRequest(queue)
-    pending.add(BODY)
+    pending.hold(BODY_BYTES)
     const fields = story.unsendable.includes(id) && !isLater ? { name: TOO_LARGE } : fieldsOf(text)
     createPlant({ id: BigInt(id), ...fields }, pending).then(answer, answer).finally(() => { pending.end() })
   }

@@ -1,9 +1,9 @@
-import { Readable } from 'node:stream'
+import { finished, Readable } from 'node:stream'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { version } from '../configuration/configuration.js'
-import { whenOver } from '../../pending/request-end.js'
-import { errorResponses, ErrorSchema, NewPlantSchema, PlantSchema } from '../../route/schemas.js'
+import { NewPlantSchema, PlantSchema } from '../../plant.js'
+import { errorResponses, ErrorSchema } from '../../route/schemas.js'
 import { HealthSchema } from './health.js'
 
 const schemas = { NewPlant: NewPlantSchema, Plant: PlantSchema, Error: ErrorSchema, Health: HealthSchema }
@@ -97,8 +97,8 @@ html.dark-mode .swagger-ui .headers .header-col { color: inherit }
 async function apiPage (app: FastifyInstance): Promise<void> {
   app.get('/', (_request, reply) => reply.redirect('./docs'))
   // A file whose client has left is closed.
-  app.addHook('onSend', (request, reply, payload, done) => {
-    if (payload instanceof Readable) whenOver(request.raw, reply.raw, () => { payload.destroy() })
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (payload instanceof Readable) finished(reply.raw, () => { payload.destroy() })
     done()
   })
   await app.register(import('@fastify/swagger-ui'), {

@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '../../clock.js'
-import { StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../store.js'
+import { DEFAULT_TIMEOUT_MS, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../store.js'
 import { BatchQueue } from './batch-queue.js'
 import type { StoreWriter } from './store-writer.js'
 
@@ -28,7 +28,7 @@ export class BatchedPlantStore implements PlantStore {
     return opens
   }
 
-  create (plant: NewPlant, deadline: number): Promise<CreateOutcome> {
+  create (plant: NewPlant, deadline = this.clock.now() + DEFAULT_TIMEOUT_MS): Promise<CreateOutcome> {
     return this.#queue.create(plant, deadline)
   }
 

@@ -1,7 +1,5 @@
-import { validatorCompiler } from '../../../route/compilers.js'
 import { ApiError } from '../../../api-error.js'
-import { NewPlantSchema } from '../../../route/schemas.js'
-import type { NewPlant } from '../../../stores/store.js'
+import { validatePlant, type NewPlant } from '../../../plant.js'
 
 export const LOWEST_ID = -(2n ** 63n)
 
@@ -25,12 +23,10 @@ export interface PlantSource {
 /** Why a command cannot start or continue; the message is one line. */
 export class CopyError extends Error {}
 
-const validate = validatorCompiler({ schema: NewPlantSchema, method: 'POST', url: '/plants', httpPart: 'body' })
-
 /** Reads an entry, and validates it as `POST /plants` validates its body. */
 export function readEntry (where: string, read: () => unknown): Entry {
   try {
-    const result = validate(read())
+    const result = validatePlant(read())
     if ('error' in result) throw result.error
     return { where, plant: result.value }
   } catch (error) {
