@@ -10,33 +10,31 @@ keepTick()
 /** Milliseconds that what is pending at an interruption has to settle: a store or a disk may never respond. */
 const GRACE = 2_000
 
-const hasTerminal = () => [0, 1, 2].some(fd => isatty(fd))
-// A terminal that was closed is none any more.
-const isOnTerminal = hasTerminal()
-
-/** Made when a command begins that ends cleanly; the first signal aborts it. */
+const isOnTerminal = [0, 1, 2].some(fd => isatty(fd))
+/** Made when a command begins. The first signal aborts it, and the command ends as soon as it can; the next ends it. */
 let interruption: AbortController | undefined
 /** A service that a signal ends while it is being loaded was stopped, and has not failed. */
 let isService = false
 
 // Before anything else is loaded: as PID 1 of a container, a process ignores signals without a handler.
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-  process.on(signal, (_name: NodeJS.Signals, number: number) => {
-    if (signal === 'SIGHUP') {
-      // Without a terminal it changes nothing: Node forgets that nohup(1) ignored it.
-      if (!isOnTerminal) return
-      process.once('exit', endLikeTerminal)
-    }
-    const isHandledByService = process.listenerCount(signal) > 1
-    if (isHandledByService) return
-    const isRepeated = interruption?.signal.aborted === true
-    // The shell and the terminal may both send it.
-    if (isRepeated && signal === 'SIGHUP') return
-    if (isService) process.exit(0)
-    if (interruption === undefined || isRepeated) process.exit(128 + number)
-    interruption.abort()
-    setTimeout(fail, GRACE).unref()
-  })
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, end)
+
+function end (signal: NodeJS.Signals, number: number): void {
+  // Without a terminal, SIGHUP changes nothing: Node forgets that nohup(1) ignored it.
+  if (signal === 'SIGHUP' && !isOnTerminal) return
+  if (signal === 'SIGHUP') process.once('exit', endByHangup)
+  const isHandledByService = process.listenerCount(signal) > 1
+  if (isHandledByService) return
+  if (isService) process.exit(0)
+  if (interruption === undefined || interruption.signal.aborted) process.exit(128 + number)
+  interruption.abort()
+  setTimeout(fail, GRACE).unref()
+}
+
+/** Node 20 crashes if it exits when its terminal is closed. */
+function endByHangup (): void {
+  process.removeAllListeners('SIGHUP')
+  process.kill(process.pid, 'SIGHUP')
 }
 
 // Output that cannot be written ends no process: `--help | head -1`, a terminal that was closed, a log on a full disk.
@@ -47,7 +45,10 @@ const expected = ['CommandLineError', 'ConfigurationError', 'CopyError', 'StoreU
 
 const { CommandLineError, readCommand } = await import('./commands/command-line.js')
 try {
-  process.exitCode = await run(readCommand(process.argv.slice(2)))
+  const command = readCommand(process.argv.slice(2))
+  const code = await run(command)
+  // Whatever timers a preloaded module has. The callback waits for what was written before.
+  if (command.name !== 'serve') process.stdout.write('', () => process.exit(code))
 } catch (error) {
   fail(error)
 }
@@ -82,11 +83,4 @@ function describe (error: unknown): string {
   // As ENOSPC of the operating system, and `database or disk is full` of SQLite.
   const isOfSystem = error instanceof Error && ('syscall' in error || 'errcode' in error)
   return isOfSystem || expected.includes(Object(error).constructor.name) ? messageOf(error) : inspect(error)
-}
-
-/** Node 20 crashes if it exits when its terminal is closed. */
-function endLikeTerminal (): void {
-  if (hasTerminal()) return
-  process.removeAllListeners('SIGHUP')
-  process.kill(process.pid, 'SIGHUP')
 }
