@@ -1,4 +1,4 @@
-import { createWriteStream, fstatSync, readSync, statSync } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { readStoreLocation, type StoreLocation } from '../configuration/configuration.js'
@@ -6,7 +6,7 @@ import { databaseFile, unusableUrl } from '../configuration/configured-store.js'
 import type { Command, Surroundings } from './command-line.js'
 import { createFile } from './new-file.js'
 import { runCopy, type Tally } from './run-copy.js'
-import { CopyError, type Entry, type PlantSource } from './sources/plant-source.js'
+import type { Entry, PlantSource } from './sources/plant-source.js'
 
 /** `plant-store export`: writes every plant of the configured store as a line of NDJSON; returns the exit code. */
 export async function exportPlants (command: Command, surroundings: Surroundings): Promise<number> {
@@ -14,7 +14,6 @@ export async function exportPlants (command: Command, surroundings: Surroundings
   const { env, stdout } = surroundings
   const location = readStoreLocation(env)
   const isFile = file !== '-'
-  if (!isFile && isOutputClosed()) throw new CopyError('standard output is closed: name a file to export to')
   // On a terminal the plants themselves show the progress.
   const quiet = command.quiet || (!isFile && stdout.isTTY === true)
   const source = await openSource(location)
@@ -23,17 +22,6 @@ export async function exportPlants (command: Command, surroundings: Surroundings
     // An interruption may come before the file is opened: then it must not be created again.
     await createFile(file, path => writeLines(pages, createWriteStream(path, { flags: 'r+' }), tally, signal))
   })
-}
-
-/** Node opens /dev/null in place of a closed output, for reading too. That of a shell's `>/dev/null` cannot be read. */
-function isOutputClosed (): boolean {
-  if (fstatSync(1).rdev !== statSync('/dev/null').rdev) return false
-  try {
-    readSync(1, Buffer.alloc(1))
-    return true
-  } catch {
-    return false
-  }
 }
 
 async function openSource (location: StoreLocation): Promise<PlantSource> {

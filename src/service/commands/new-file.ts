@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { link, lstat, open, rename, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { CopyError } from './sources/plant-source.js'
@@ -12,21 +12,19 @@ import { CopyError } from './sources/plant-source.js'
  */
 export async function createFile (path: string, write: (partialPath: string) => Promise<void>, mode = 0o666) {
   if (path.endsWith('/')) throw new CopyError(`${path} is the name of a folder: choose that of a file`)
-  // Before a long copy, too.
-  await requireAbsence(path)
   const folder = dirname(resolve(path))
   // A name has 255 bytes at most, of which a character takes up to 4.
   const partialPath = join(folder, `.${basename(path).slice(0, 50)}.${randomBytes(4).toString('hex')}.partial`)
-  const unfinished: string[] = []
-  const removeUnfinished = () => {
-    for (const file of unfinished) rmSync(file, { force: true })
+  const removePartial = () => {
+    // SQLite leaves a journal behind if it fails or is killed.
+    for (const file of [partialPath, `${partialPath}-journal`]) if (existsSync(file)) rmSync(file)
   }
   // A second signal does not wait for the end of the copy.
-  process.on('exit', removeUnfinished)
+  process.on('exit', removePartial)
   try {
+    // Before a long copy, too.
+    await requireAbsence(path)
     await writeFile(partialPath, '', { flag: 'wx', mode })
-    // SQLite leaves a journal behind if it fails or is killed.
-    unfinished.push(partialPath, `${partialPath}-journal`)
     await write(partialPath)
     await sync(partialPath, 'r+')
     // Unlike a rename, a link replaces no file. FAT and some network file systems have no hard links.
@@ -34,16 +32,17 @@ export async function createFile (path: string, write: (partialPath: string) => 
       await requireAbsence(path)
       await rename(partialPath, path)
     })
-    unfinished.push(path)
-    await sync(folder, 'r')
-    unfinished.pop()
+    await sync(folder, 'r').catch(fault => {
+      rmSync(path)
+      throw fault
+    })
   } catch (error) {
     // Named as the user named it.
     if (error instanceof Error) error.message = error.message.replaceAll(partialPath, path)
     throw error
   } finally {
-    process.off('exit', removeUnfinished)
-    removeUnfinished()
+    process.off('exit', removePartial)
+    removePartial()
   }
 }
 

@@ -1,68 +1,33 @@
 import { isUtf8 } from 'node:buffer'
-import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { codeOf, messageOf } from '../../../error-message.js'
-import {
-  besides, hasLog, isInWalMode, requireOwnLog, sqliteBinding, type DatabaseClass
-} from '../../../stores/sqlite/database.js'
-import { isDenial } from '../../../stores/sqlite/sqlite-error.js'
+import { requireOwnLog, sqliteBinding, type DatabaseClass } from '../../../stores/sqlite/database.js'
 import { CopyError, LOWEST_ID, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 /** Rows are read until they have about this many bytes together. */
 const PAGE_BYTES = 1_000_000
 const BYTES_PER_ROW = 1_000
 
-/** A connection that reads, and a function that throws a CopyError if what was read may be wrong. */
-interface OpenedFile { database: DatabaseSyncInstance, requireUnchanged: () => void }
-
 /**
- * Opens a database file for reading, while a service may write to it, and leaves no file that would be in its way.
+ * Opens a database file for reading, while a service may write to it.
  * @throws {CopyError} if there is no such file, or if it is not one of this package's
  */
-export async function openPlantsFile (path: string): Promise<OpenedFile> {
+export async function openPlantsFile (path: string): Promise<DatabaseSyncInstance> {
   const { DatabaseSync } = await sqliteBinding()
   try {
     if (!statSync(path).isFile()) throw new Error('it is not a file')
-    accessSync(path, constants.R_OK)
-    if (hasLog(path)) accessSync(besides(path).log, constants.R_OK)
     requireOwnLog(path)
-    return open(DatabaseSync, path)
+    return connect(DatabaseSync, path)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') throw new CopyError(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
     throw new CopyError(`${path} cannot be read: ${messageOf(error)}`)
   }
 }
 
-function open (Database: DatabaseClass, path: string): OpenedFile {
-  try {
-    if (!wouldLeaveFiles(path)) return { database: connect(Database, path), requireUnchanged () {} }
-  } catch (error) {
-    if (!isDenial(error)) throw error
-  }
-  // What a service writes meanwhile would not be seen.
-  if (hasLog(path) || !isInWalMode(path)) {
-    throw new Error('this user can neither read its log nor make an index for it: copy it, with its -wal if there is one, to a folder that this user can write, and set DATA_DIR to that folder')
-  }
-  const { mtimeMs } = statSync(path)
-  const requireUnchanged = () => {
-    if (statSync(path).mtimeMs === mtimeMs) return
-    throw new CopyError(`a service is writing to ${path}, which this user cannot follow: run this again`)
-  }
-  return { database: connect(Database, `${pathToFileURL(path)}?immutable=1`), requireUnchanged }
-}
-
-/** Whether SQLite would leave a log or an index of this user's. Those that root makes it gives to the file's owner. */
-function wouldLeaveFiles (path: string): boolean {
-  const { log, index } = besides(path)
-  const user = process.geteuid?.()
-  const isOfThisUser = user === 0 || user === statSync(path).uid
-  return !isOfThisUser && !(existsSync(log) && existsSync(index)) && isInWalMode(path)
-}
-
-function connect (Database: DatabaseClass, location: string): DatabaseSyncInstance {
-  const database = new Database(location, { readOnly: true })
+function connect (Database: DatabaseClass, path: string): DatabaseSyncInstance {
+  const database = new Database(path, { readOnly: true })
   database.exec('PRAGMA busy_timeout = 5000')
   const { encoding } = database.prepare('PRAGMA encoding').get()
   if (encoding !== 'UTF-8') throw new Error(`its text is in ${encoding}, not in UTF-8`)
@@ -72,7 +37,7 @@ function connect (Database: DatabaseClass, location: string): DatabaseSyncInstan
 
 /** The plants of a database file. */
 export async function sqliteSource (path: string): Promise<PlantSource> {
-  const { database, requireUnchanged } = await openPlantsFile(path)
+  const database = await openPlantsFile(path)
   const extent = database.prepare('SELECT (SELECT count(*) FROM plants) AS size, (SELECT max(id) FROM plants) AS highest')
   // Text as bytes: reading text replaces invalid UTF-8, and in @photostructure/sqlite stops at a NUL. 0 is no text.
   const select = database.prepare(`SELECT id AS id, iif(typeof(name) = 'text', CAST(name AS BLOB), 0) AS name,
@@ -88,7 +53,7 @@ export async function sqliteSource (path: string): Promise<PlantSource> {
     const page: Entry[] = []
     let bytes = 0
     for (const { id, name, tag } of select.iterate(next, last)) {
-      page.push(readEntry(`id ${id}`, () => ({ id, name: textOf(name), tag: textOf(tag) ?? undefined })))
+      page.push(readEntry(`id ${id}`, () => ({ id, name: textOf(name), tag: textOf(tag) })))
       next = id + 1n
       bytes += BYTES_PER_ROW + (name.length ?? 0) + (tag?.length ?? 0)
       if (bytes >= PAGE_BYTES) return page
@@ -101,9 +66,7 @@ export async function sqliteSource (path: string): Promise<PlantSource> {
     async * pages () {
       try {
         while (next <= last) {
-          const page = readPage()
-          requireUnchanged()
-          yield page
+          yield readPage()
           // Reading blocks the event loop, which the target, signals and the progress need too.
           await turn()
         }
