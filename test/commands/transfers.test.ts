@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { createWriteStream, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -12,7 +12,8 @@ import { CopyError, type Entry } from '../../src/service/commands/sources/plant-
 import {
   PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore
 } from '../../src/stores/store.js'
-import { Program, program, testFolder, token } from '../support/process/program.js'
+import { needsProgram } from '../support/process/needs.js'
+import { bare, Program, program, testFolder, token } from '../support/process/program.js'
 import { delayReply } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { execute, plantsInFile } from '../support/stores/sqlite-file.js'
@@ -111,7 +112,7 @@ t.test('lines that are not valid plants, or whose id is taken, are named by numb
     ['{"id":3,"name":"three","tag":"t"', /^line 4: it is not acceptable JSON: /m],
     ['{"id":9223372036854775808,"name":"beyond"}', /^line 5: id must be an integer /m],
     ['{"id":4,"name":"\\ud800"}', /^line 6: name must be a string of well-formed Unicode$/m],
-    ['{"id":4,"name":"four","tag":null}', /^line 7: tag must be /m],
+    ['{"id":4,"name":"four","tag":7}', /^line 7: tag must be /m],
     ['[4]', /^line 8: it is not /m],
     ['{"id":4,"name":"four","__proto__":{}}', /^line 9: it is not acceptable JSON/m],
     [Buffer.from('7b226964223a342c226e616d65223a22ff227d', 'hex'), /^line 10: it is not well-formed UTF-8/m],
@@ -200,17 +201,66 @@ t.test('an interrupted export stops at the next page, and leaves no file', async
   t.strictSame(readdirSync(folder), [])
 })
 
-t.test('an export to a closed output fails, as an import from a folder does; one to /dev/null does not', async t => {
+t.test('a tag of null, as other programs write it, is no tag', async t => {
   const folder = testFolder(t)
-  fill(folder, manyPlants(3))
-  const run = (command: string) => {
-    const words = ['-c', `exec ${process.execPath} ${program} ${command}`]
-    return spawnSync('sh', words, { env: { ...process.env, DATA_DIR: folder }, encoding: 'utf8' })
-  }
-  const exportTo = (redirection: string) => run(`export -q ${redirection}`)
-  t.match(exportTo('>&-'), { status: 1, stderr: /^plant-store: standard output is closed: .*\n$/ })
-  t.match(exportTo('>/dev/null'), { status: 0, stderr: /^$/ })
-  t.match(run('import -q <.'), { status: 1, stderr: /^plant-store: standard input is a folder: choose a file\n$/ })
+  fill(folder, [{ id: 1n, name: 'one' }, { id: 2n, name: 'two', tag: 'tag' }])
+  const file = join(folder, 'plants.ndjson')
+  writeFileSync(file, `{"id":1,"name":"one","tag":null}
+{"tag":null,"id":2,"name":"two"}
+{"id":3,"name":"three","tag":null}`)
+  const { code, stdout, stderr } = await runHere(['import', file], { DATA_DIR: folder })
+  t.match({ code, stdout }, { code: 1, stdout: 'copied 1, already there 1, in conflict 1, invalid 0\n' })
+  t.match(stderr, /^line 2: another plant has the id 2$/m)
+  t.match(await runHere(['export'], { DATA_DIR: folder }), {
+    code: 0, stdout: '{"id":1,"name":"one"}\n{"id":2,"name":"two","tag":"tag"}\n{"id":3,"name":"three"}\n'
+  })
+})
+
+t.test('an import from a folder names it', async t => {
+  const folder = testFolder(t)
+  const data = join(folder, 'data')
+  t.match(await runHere(['import', folder], { DATA_DIR: data }), {
+    code: 1, stderr: `plant-store: ${folder} is a folder: choose a file\n`
+  })
+  const words = ['-c', `exec ${process.execPath} ${program} import <.`]
+  t.match(spawnSync('sh', words, { env: { ...process.env, DATA_DIR: data }, encoding: 'utf8' }), {
+    status: 1, stderr: /^plant-store: standard input is a folder: choose a file$/m
+  })
+  t.notOk(existsSync(data))
+})
+
+const withTerminal = needsProgram('script', 'bsdutils')
+
+t.test('an import on a terminal says that it reads the keyboard, and how to end', withTerminal, async t => {
+  const folder = testFolder(t)
+  const command = `exec ${process.execPath} ${program} import`
+  const variables = { PATH: process.env.PATH, SHELL: '/bin/sh', DATA_DIR: folder }
+  const terminal = spawn('env', bare(variables, ['script', '-qec', command, '/dev/null']))
+  t.teardown(() => terminal.kill('SIGKILL'))
+  let shown = ''
+  terminal.stdout.on('data', text => { shown += text })
+  await until(() => /reading from the keyboard: .*Ctrl-D/.test(shown))
+  terminal.stdin.write('{"id":1,"name":"Fern"}\n\x04')
+  await until(() => /copied 1, already there 0/.test(shown))
+  t.strictSame([...plantsInFile(join(folder, 'plants.db'))], [[1n, { name: 'Fern' }]])
+})
+
+t.test('a command ends though a preloaded module has a timer in each thread', async t => {
+  const folder = testFolder(t)
+  const agent = join(folder, 'agent.cjs')
+  writeFileSync(agent, 'setInterval(() => {}, 1_000)')
+  const file = join(folder, 'plants.ndjson')
+  writeFileSync(file, '{"id":1,"name":"one"}\n')
+  const env = { DATA_DIR: folder, NODE_OPTIONS: `--require=${agent}` }
+  fill(folder, [])
+  const commands = [['export'], ['backup', join(folder, 'backup.db')], ['--version']]
+  await Promise.all(commands.map(async args => {
+    const command = new Program(args, env)
+    const timer = setTimeout(() => command.child.kill('SIGKILL'), 15_000)
+    t.match(await command.ended, { code: 0, signal: null }, `${args}`)
+    clearTimeout(timer)
+  }))
+  t.ok(existsSync(join(folder, 'backup.db')))
 })
 
 function setUp (store: PlantStore) {
@@ -249,6 +299,13 @@ t.test('an unknown outcome is reported as such, and a fault of the program as it
   await copy(manyPlants(1))
   t.strictSame(lines, ['id 0: it may have been stored: no response in time'])
   await t.rejects(setUp(storeThatFails(() => true, new RangeError('oops'))).copy(manyPlants(1)), new RangeError('oops'))
+})
+
+t.test('errors of a store that another copy of the package made are understood', async t => {
+  const own = Object.assign(new Error('it is too large'), { name: 'PlantNotStored' })
+  const { copy, lines } = setUp(storeThatFails(id => id === 1n, own))
+  await copy(manyPlants(2))
+  t.strictSame(lines, ['id 1: it was not stored: it is too large'])
 })
 
 t.test('if the source fails, the plants read before are still counted', async t => {

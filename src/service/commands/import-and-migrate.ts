@@ -1,7 +1,7 @@
 import { ConfigurationError, readStoreLocation, type StoreLocation } from '../configuration/configuration.js'
 import { createStore, databaseFile } from '../configuration/configured-store.js'
 import { messageOf } from '../../error-message.js'
-import { PlantNotStored, PlantOutcomeUnknown, type PlantStore } from '../../stores/store.js'
+import type { PlantStore } from '../../stores/store.js'
 import type { Command, Surroundings } from './command-line.js'
 import { runCopy, type Tally } from './run-copy.js'
 import { ndjsonSource } from './sources/ndjson-source.js'
@@ -15,7 +15,14 @@ const MAX_PAGES = 6
 
 /** `plant-store import`: stores the plant of each line of NDJSON in the configured store; returns the exit code. */
 export async function importPlants (command: Command, surroundings: Surroundings): Promise<number> {
-  return copyToStore(command, readStoreLocation(surroundings.env), ndjsonSource(command.file), surroundings)
+  const { file } = command
+  const { env, stderr } = surroundings
+  const location = readStoreLocation(env)
+  const isTyped = file === '-' && process.stdin.isTTY
+  if (isTyped && !command.quiet) stderr.write('import: reading from the keyboard: type a plant per line, as {"id":1,"name":"Fern"}, then Ctrl-D\n')
+  // Progress would be shown over the line that is being typed.
+  const quiet = command.quiet || isTyped
+  return copyToStore({ ...command, quiet }, location, ndjsonSource(file), surroundings)
 }
 
 /** `plant-store migrate`: copies every plant of DATA_DIR to MONGODB_URL; returns the exit code. */
@@ -76,10 +83,11 @@ export async function createPlants (
 
 /** Why a plant was not stored, though the store is ready; throws a CopyError if it is not. */
 async function reasonOf (error: unknown, store: PlantStore): Promise<string> {
-  const isUnknown = error instanceof PlantOutcomeUnknown
-  if (!isUnknown && !(error instanceof PlantNotStored)) throw error
+  // By name, not by class: a store may come from another copy of this package.
+  const { name, message } = error instanceof Error ? error : new Error(messageOf(error))
+  if (name !== 'PlantNotStored' && name !== 'PlantOutcomeUnknown') throw error
   await requireReady(store)
-  return `${isUnknown ? 'it may have been stored' : 'it was not stored'}: ${error.message}`
+  return `${name === 'PlantOutcomeUnknown' ? 'it may have been stored' : 'it was not stored'}: ${message}`
 }
 
 async function requireReady (store: PlantStore): Promise<void> {

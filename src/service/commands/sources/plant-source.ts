@@ -26,11 +26,17 @@ export class CopyError extends Error {}
 /** Reads an entry, and validates it as `POST /plants` validates its body. */
 export function readEntry (where: string, read: () => unknown): Entry {
   try {
-    const result = validatePlant(read())
+    const result = validatePlant(withoutNullTag(read()))
     if ('error' in result) throw result.error
     return { where, plant: result.value }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    return { where, plant: error.message.replace('The body', 'it') }
+    return { where, plant: error.message.replace(/^The (body|plant)/, 'it') }
   }
+}
+
+/** Other programs write null where there is no tag. */
+function withoutNullTag (value: unknown): unknown {
+  const hasNullTag = typeof value === 'object' && value !== null && 'tag' in value && value.tag === null
+  return hasNullTag ? { ...value, tag: undefined } : value
 }
