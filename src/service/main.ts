@@ -10,7 +10,9 @@ keepTick()
 /** Milliseconds that what is pending at an interruption has to settle: a store or a disk may never respond. */
 const GRACE = 2_000
 
-const isOnTerminal = [0, 1, 2].some(fd => isatty(fd))
+const hasTerminal = () => [0, 1, 2].some(fd => isatty(fd))
+// A terminal that was closed is none any more.
+const isOnTerminal = hasTerminal()
 /** Made when a command begins. The first signal aborts it, and the command ends as soon as it can; the next ends it. */
 let interruption: AbortController | undefined
 /** A service that a signal ends while it is being loaded was stopped, and has not failed. */
@@ -33,6 +35,7 @@ function end (signal: NodeJS.Signals, number: number): void {
 
 /** Node 20 crashes if it exits when its terminal is closed. */
 function endByHangup (): void {
+  if (hasTerminal()) return
   process.removeAllListeners('SIGHUP')
   process.kill(process.pid, 'SIGHUP')
 }

@@ -113,7 +113,7 @@ t.test('a secret from a pipe is waited for, and a signal ends that; SIGHUP reads
 })
 
 t.test('SIGTERM during startup is a clean stop', async t => {
-  const preload = signalWhileLoading('/service/app.js', 'SIGTERM')
+  const preload = signalWhileLoading('/service/http/app.js', 'SIGTERM')
   const service = launch(t, { DATA_DIR: t.testdir(), ACCESS_TOKENS: token }, { preload })
   t.match(await service.ended, { code: 0, signal: null, stderr: '' })
   t.strictSame(service.log.map(({ msg }) => msg), ['SIGTERM: finishing pending requests, then exiting', 'stopped'])
