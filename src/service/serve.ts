@@ -6,10 +6,8 @@ import type { Logger } from 'pino'
 import { messageOf } from '../error-message.js'
 import { BearerTokens } from '../route/bearer-tokens.js'
 import { StoreUnusable } from '../stores/store.js'
-import {
-  ConfigurationError, isSocketPath, readConfiguration, requireFiles, version
-} from './configuration/configuration.js'
-import { createStore, describeStore } from './configuration/configured-store.js'
+import { ConfigurationError, isSocketPath, readConfiguration, requireFiles, version } from './configuration/configuration.js'
+import { createStore, describeStore } from './configured-store.js'
 import { listenOn, removeStaleSocket } from './http/server.js'
 import { createLogger } from './logger.js'
 

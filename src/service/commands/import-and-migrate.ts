@@ -1,5 +1,5 @@
 import { ConfigurationError, readStoreLocation, type StoreLocation } from '../configuration/configuration.js'
-import { createStore, databaseFile } from '../configuration/configured-store.js'
+import { createStore, databaseFile } from '../configured-store.js'
 import { messageOf } from '../../error-message.js'
 import type { PlantStore } from '../../stores/store.js'
 import type { Command, Surroundings } from './command-line.js'

@@ -1,5 +1,5 @@
 import type { StoreLocation } from '../configuration/configuration.js'
-import { describeStore } from '../configuration/configured-store.js'
+import { describeStore } from '../configured-store.js'
 import type { Command, Output, Surroundings } from './command-line.js'
 import type { Entry, PlantSource } from './sources/plant-source.js'
 

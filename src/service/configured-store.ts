@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
-import { messageOf } from '../../error-message.js'
-import type { PlantStore } from '../../stores/store.js'
-import { ConfigurationError, type Configuration, type StoreLocation } from './configuration.js'
+import { messageOf } from '../error-message.js'
+import type { PlantStore } from '../stores/store.js'
+import { ConfigurationError, type Configuration, type StoreLocation } from './configuration/configuration.js'
 
 export function databaseFile (dataDir: string): string {
   return join(resolve(dataDir), 'plants.db')
@@ -13,10 +13,10 @@ export async function createStore (
 ): Promise<PlantStore> {
   const { MONGODB_URL, DATA_DIR, STORE_TIMEOUT } = location
   if (MONGODB_URL === undefined) {
-    const { sqlitePlantStore } = await import('../../stores/sqlite/sqlite-plant-store.js')
+    const { sqlitePlantStore } = await import('../stores/sqlite/sqlite-plant-store.js')
     return sqlitePlantStore({ path: databaseFile(DATA_DIR) })
   }
-  const { mongoPlantStore } = await import('../../stores/mongo/mongo-plant-store.js')
+  const { mongoPlantStore } = await import('../stores/mongo/mongo-plant-store.js')
   try {
     return mongoPlantStore({ url: MONGODB_URL, storeTimeout: STORE_TIMEOUT })
   } catch (error) {
