@@ -25,12 +25,15 @@ export async function createStore (
 }
 
 /** The error of a MONGODB_URL that the driver refuses. */
-export function unusableUrl ({ urlVariable }: StoreLocation, error: unknown): ConfigurationError {
-  return new ConfigurationError(`${urlVariable} cannot be used: ${messageOf(error)}`)
+export function unusableUrl ({ MONGODB_URL = '', urlVariable }: StoreLocation, error: unknown): ConfigurationError {
+  // Of a password with an @, the driver says only that the connection string is invalid.
+  const hint = MONGODB_URL.includes('@') ? '; in a user name and a password, percent-encode all but letters, digits and -._~ (@ is %40)' : ''
+  return new ConfigurationError(`${urlVariable} cannot be used: ${messageOf(error)}${hint}`)
 }
 
 /** Describes where plants are stored, for people; without credentials. */
 export function describeStore ({ MONGODB_URL, DATA_DIR }: Omit<StoreLocation, 'urlVariable'>): string {
   if (MONGODB_URL === undefined) return `SQLite, ${databaseFile(DATA_DIR)}`
-  return `MongoDB, ${MONGODB_URL.replace(/^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^/?]*).*$/, '$1')}`
+  const [, hosts, database] = /^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^/?]*)\/?([^?]*)/.exec(MONGODB_URL) ?? []
+  return `MongoDB, ${hosts}, database ${database || 'plant_store'}`
 }

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { channels, type QueueMessage } from '../diagnostics.js'
-import type { Configuration } from './configuration/configuration.js'
+import { version, type Configuration } from './configuration/configuration.js'
 import type { Health } from './http/health.js'
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -30,6 +30,8 @@ export class ServiceMetrics {
     for (const status of [500, 503, 504]) this.#requests.zero({ method: 'POST', route: '/plants', status_code: status })
     this.#requests.zero({ method: 'GET', route: '/health/ready', status_code: 503 })
 
+    const info = { ...this.#metric('plant_store_info', 'The version of plant-store, as a label'), labelNames: ['version'] }
+    new Gauge(info).set({ version }, 1)
     this.#gauge('plant_store_ready', 'Whether the service can take plants: 1 or 0, as /health/ready',
       async () => Number(await health.fault() === undefined))
     // The queue of the service's only registration of the plugin, as it is at any time.
@@ -85,11 +87,13 @@ export class ServiceMetrics {
 
   /** Makes a server, not listening yet, of `GET /metrics` in Prometheus's text format, for a port of its own. */
   createServer (): Server {
-    return createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, async (request, response) => {
+    const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, async (request, response) => {
       if (request.url?.split('?', 1)[0] !== '/metrics') return response.writeHead(404).end()
       const text = await this.registry.metrics().catch(() => undefined)
       if (text === undefined) response.writeHead(500).end()
       else response.writeHead(200, { 'content-type': this.registry.contentType }).end(text)
     })
+    // Node would answer on a connection on which nothing was sent.
+    return server.on('clientError', (_error, socket) => { socket.destroy() })
   }
 }

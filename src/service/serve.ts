@@ -1,14 +1,21 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
 import https from 'node:https'
-import type { AddressInfo, Server as NetServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
 import { messageOf } from '../error-message.js'
 import { BearerTokens } from '../route/bearer-tokens.js'
 import { StoreUnusable } from '../stores/store.js'
-import { ConfigurationError, isSocketPath, readConfiguration, requireFiles, version } from './configuration/configuration.js'
+import {
+  ConfigurationError, isSocketPath, readConfiguration, version, warningsOf, type Configuration
+} from './configuration/configuration.js'
 import { createStore, describeStore } from './configured-store.js'
-import { listenOn, removeStaleSocket } from './http/server.js'
+import { firstScreen } from './first-screen.js'
+import type { Health } from './http/health.js'
+import { listen, removeStaleSocket } from './http/server.js'
 import { createLogger } from './logger.js'
 
 /**
@@ -17,34 +24,22 @@ import { createLogger } from './logger.js'
  */
 export async function serve (isOnTerminal: boolean): Promise<void> {
   const configuration = readConfiguration(process.env)
-  const { HOST, PORT, METRICS_PORT, ACCESS_TOKENS, STORE_TIMEOUT, DOCS } = configuration
+  const { HOST, PORT, METRICS_PORT, ACCESS_TOKENS, STORE_TIMEOUT } = configuration
   const log = await createLogger(configuration, process.stdout)
+  for (const warning of warningsOf(process.env)) log.warn(warning)
   // `npm run dev` keeps one token over restarts.
   const generatedToken = process.env.PLANT_STORE_DEV_TOKEN ?? randomBytes(24).toString('base64url')
   const tokens = new BearerTokens(ACCESS_TOKENS ?? [generatedToken])
 
   // Before anything is started, so that a signal during startup is a clean stop.
+  const servers: Server[] = []
   let shutdown = async (): Promise<void> => {}
-  let server: NetServer | null = null
   const close = shutDownOnSignal(STORE_TIMEOUT, log, async () => shutdown())
   if (isOnTerminal) {
     // The terminal and the shell may both send it.
     process.once('SIGHUP', close).on('SIGHUP', () => {})
   } else {
-    process.on('SIGHUP', () => {
-      try {
-        // The URL is not read again: its file may be a pipe.
-        const env = { ...process.env, MONGODB_URL: undefined, MONGODB_URL_FILE: undefined }
-        requireFiles(env, ['ACCESS_TOKENS_FILE', 'TLS_CERT_FILE', 'TLS_KEY_FILE'])
-        const { ACCESS_TOKENS, tls } = readConfiguration(env)
-        tokens.replace(ACCESS_TOKENS ?? [generatedToken])
-        configuration.tls = tls
-        if (tls !== undefined && server instanceof https.Server) server.setSecureContext(tls)
-        log.info({ tokens: ACCESS_TOKENS?.length ?? 1 }, 'SIGHUP: access tokens and certificate reloaded')
-      } catch (error) {
-        log.error(`SIGHUP: nothing changed: ${messageOf(error)}`)
-      }
-    })
+    process.on('SIGHUP', () => { reload(configuration, tokens, servers, log) })
   }
 
   if (isSocketPath(HOST)) await removeStaleSocket(HOST)
@@ -59,35 +54,68 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   // prom-client is loaded only if there are metrics.
   const metricsModule = METRICS_PORT === undefined ? undefined : await import('./metrics.js')
   const metrics = metricsModule && new metricsModule.ServiceMetrics(configuration, health)
-  const listeners: NetServer[] = []
-  const app = await createApp({ configuration, store, health, log, metrics, tokens, listeners })
-  server = app.server
+  const app = await createApp({ configuration, store, health, log, metrics, tokens, servers })
+  servers.push(app.server)
   shutdown = async () => {
     // Then no create request waits any more, if STORE_TIMEOUT allows; only clients that are slow to send or to read.
     const end = longestShutdown(STORE_TIMEOUT) - 1_000
-    if (end > STORE_TIMEOUT) setTimeout(() => { app.server.closeAllConnections() }, end).unref()
+    if (end > STORE_TIMEOUT) setTimeout(() => { for (const server of servers) server.closeAllConnections() }, end).unref()
     await app.close()
     await store.close?.()
   }
   await app.ready()
-  if (metrics !== undefined && METRICS_PORT !== undefined) {
-    const host = isSocketPath(HOST) ? '127.0.0.1' : HOST
-    const [listener] = await listenOn(metrics.createServer(), host, METRICS_PORT).catch(refuseAddress)
-    const { port } = listener?.address() as AddressInfo
+  if (metrics !== undefined) {
+    const server = metrics.createServer().listen(METRICS_PORT, isSocketPath(HOST) ? '127.0.0.1' : HOST)
+    await once(server, 'listening').catch(refuseAddress)
+    const { port } = server.address() as AddressInfo
     log.info({ port }, `metrics on port ${port}, path /metrics`)
   }
-  listeners.push(...await listenOn(app.server, HOST, PORT).catch(refuseAddress))
-  // Not earlier: loading the service holds up the event loop, too.
-  health.watchEventLoop()
+  servers.push(...await listen(app, HOST, PORT).catch(refuseAddress))
+
   const address = isSocketPath(HOST) ? `unix:${HOST}` : app.listeningOrigin
-  const location = describeStore(configuration)
   const shownToken = ACCESS_TOKENS === undefined ? generatedToken : undefined
-  if (process.env.NODE_ENV !== 'production') {
-    process.stdout.write(banner(address, location, shownToken, DOCS, configuration.tls !== undefined))
+  if (process.stdout.isTTY && process.env.NODE_ENV !== 'production') {
+    process.stdout.write(firstScreen(address, configuration, shownToken))
+  } else if (shownToken !== undefined) {
+    // Not in the log, which may be kept.
+    process.stderr.write(`plant-store: the access token, made for this run, is ${shownToken}; set ACCESS_TOKENS to choose your own\n`)
   }
-  log.info({ address, store: location }, `ready at ${address}`)
-  const fault = await health.fault()
-  if (fault !== undefined && !health.closing) log.warn(`not ready: ${fault}`)
+  log.info({ address, store: describeStore(configuration), version }, `listening at ${address}`)
+  await logReadiness(health, address, log)
+}
+
+/** Logs when the service first is ready, and before that, once, why it is not. */
+async function logReadiness (health: Health, address: string, log: Logger): Promise<void> {
+  for (let isFirst = true; ; isFirst = false) {
+    const fault = await health.fault()
+    if (health.closing) return
+    if (fault === undefined) return log.info({ address }, `ready at ${address}`)
+    if (isFirst) log.warn(`not ready: ${fault}`)
+    await sleep(1_000, undefined, { ref: false })
+  }
+}
+
+/** Reads the access tokens and the certificate again, if they come from files; after a fault, nothing changes. */
+function reload (configuration: Configuration, tokens: BearerTokens, servers: readonly Server[], log: Logger): void {
+  try {
+    // What is not reloaded may have been for the start alone.
+    const env: NodeJS.ProcessEnv = { ...process.env, MONGODB_URL: undefined, MONGODB_URL_FILE: undefined }
+    const { ACCESS_TOKENS, tls } = readConfiguration(env)
+    const reloaded: string[] = []
+    if (env.ACCESS_TOKENS_FILE !== undefined && ACCESS_TOKENS !== undefined) {
+      tokens.replace(ACCESS_TOKENS)
+      reloaded.push('access tokens')
+    }
+    if (tls !== undefined) {
+      configuration.tls = tls
+      for (const server of servers) if (server instanceof https.Server) server.setSecureContext(tls)
+      reloaded.push('certificate')
+    }
+    if (reloaded.length > 0) log.info({ tokens: ACCESS_TOKENS?.length }, `SIGHUP: ${reloaded.join(' and ')} reloaded`)
+    else log.info('SIGHUP: nothing to reload: neither ACCESS_TOKENS_FILE nor TLS_CERT_FILE is set')
+  } catch (error) {
+    log.error(`SIGHUP: nothing changed: ${messageOf(error)}`)
+  }
 }
 
 /**
@@ -101,12 +129,17 @@ function shutDownOnSignal (storeTimeout: number, logger: Logger, shutdown: () =>
     logger,
     // They end the process as the system does: after a fault in native code, a handler would be called forever.
     skip: ['SIGHUP', 'SIGQUIT', 'SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGSEGV', 'SIGUSR2'],
-    onTimeout: () => { logger.error(`forced exit after ${delay} ms with requests pending`) }
-  }, async ({ signal, err, manual }) => {
-    if (err) logger.fatal({ err }, 'shutting down after an uncaught error')
+    onTimeout: () => { logger.error(`forced exit after ${delay} ms`) }
+  }, async exit => {
+    const { signal, err, manual } = exit
+    // Of any value, null too.
+    const isUncaught = 'err' in exit
+    if (isUncaught) logger.fatal({ err }, 'shutting down after an uncaught error')
     else logger.info(`${signal ?? (manual ? 'SIGHUP' : 'no more work')}: finishing pending requests, then exiting`)
     await shutdown()
     logger.info('stopped')
+    // close-with-grace takes what is falsy for no error.
+    if (isUncaught) process.exit(1)
   }).close
 }
 
@@ -117,24 +150,4 @@ function longestShutdown (storeTimeout: number): number {
 
 function refuseAddress (error: unknown): never {
   throw new ConfigurationError(`${messageOf(error)}: check HOST, PORT and METRICS_PORT`)
-}
-
-/** @param token the token generated for this run; those that the operator configured are never shown */
-function banner (address: string, store: string, token: string | undefined, docs: boolean, isTls: boolean): string {
-  const socketPath = address.startsWith('unix:') ? address.slice('unix:'.length) : undefined
-  const url = socketPath === undefined ? address : `${isTls ? 'https' : 'http'}://localhost`
-  const option = socketPath === undefined ? '' : `--unix-socket '${socketPath.replaceAll("'", "'\\''")}' `
-  const tokenLine = token === undefined ? '' : `\n  token       ${token} (made for this run; set ACCESS_TOKENS to choose your own)`
-  // With -w, the prompt of the shell begins a line of its own.
-  return `
-plant-store ${version}
-  listens at  ${address}
-  stores in   ${store}
-  API         ${url}/${docs ? 'docs' : 'openapi.json'}${tokenLine}
-
-Create a plant:
-
-  curl -sS -w '\\n' ${option}${url}/plants -H 'Authorization: Bearer ${token ?? '<ACCESS_TOKEN>'}' -H 'Content-Type: application/json' -d '{"id":1,"name":"Monstera deliciosa","tag":"aroid"}'
-
-`
 }

@@ -1,15 +1,14 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
-import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { compile } from '@fastify/proxy-addr'
 import { Type } from '@sinclair/typebox'
 import { b64token } from '../../route/bearer-tokens.js'
-import { codeOf } from '../../error-message.js'
 import { limits } from '../../options.js'
-import { checkEnds, ConfigurationError, nameOf, readEnvironment, readFileOf, requireFiles } from './read-environment.js'
+import { misnamedVariables } from './misnamed-variables.js'
+import { ConfigurationError, nameOf, readEnvironment, SECRETS } from './read-environment.js'
+import { readTlsPair } from './tls.js'
 
-export { ConfigurationError, requireFiles }
+export { ConfigurationError }
 
 /** The version of this package. */
 export const { version }: { version: string } = createRequire(import.meta.url)('../../../package.json')
@@ -27,7 +26,7 @@ const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as
  * of the variable in the help.
  */
 export const environment = Type.Object({
-  HOST: text({ default: '127.0.0.1', pattern: '^(/.+|[^\\s/]+)$' }, 'an IP address or a host name, or the path of a Unix socket, 103 bytes at most'),
+  HOST: text({ default: '127.0.0.1', pattern: '^(/.+|[^\\s/]+)$' }, 'an IP address or a host name, or the path of a Unix socket'),
   PORT: integer({ default: 3000, minimum: 0, maximum: 65535 }, 'the port to listen on, or 0 for a free one'),
   ACCESS_TOKENS: Type.Optional(text({ pattern: '[^\\s,]' }, 'the accepted bearer tokens, 16 characters or more, separated by commas or white space')),
   MONGODB_URL: Type.Optional(text({ pattern: '^mongodb(\\+srv)?://\\S+$' }, 'a MongoDB connection string, mongodb://… or mongodb+srv://…; unset, plants go to SQLite')),
@@ -49,6 +48,9 @@ export const environment = Type.Object({
   DOCS: Type.Optional(Type.Boolean({ description: 'true or false: an API page at /docs; unset, true except in production' }))
 })
 
+/** The values of NODE_ENV; an empty one is none. */
+const modes = ['production', 'development', 'test', '']
+
 /** Headers that cannot carry a request id: they frame a message, hold a secret or have another meaning. */
 const reservedHeaders = /^(?:allow|connection|content-.*|date|expect|host|keep-alive|retry-after|(?:set-)?cookie|te|trailer|transfer-encoding|upgrade|www-authenticate|(?:proxy-)?auth.*)$/i
 
@@ -56,22 +58,29 @@ export function isSocketPath (host: string): boolean {
   return host.startsWith('/')
 }
 
+/** What to warn of: a sentence for each variable that is not read, but whose name is nearly that of one that is. */
+export function warningsOf (env: NodeJS.ProcessEnv): string[] {
+  const files = SECRETS.map(name => `${name}_FILE`)
+  return misnamedVariables(env, [...Object.keys(environment.properties), ...files, 'NODE_ENV'])
+}
+
 /** Reads the configuration of the server from an environment; throws a ConfigurationError. */
 export function readConfiguration (env: NodeJS.ProcessEnv) {
-  checkEnds('NODE_ENV', env.NODE_ENV ?? '', env, 'production, or another word')
-  const isProduction = env.NODE_ENV === 'production'
+  const { NODE_ENV = '' } = env
+  if (!modes.includes(NODE_ENV)) throw new ConfigurationError(`NODE_ENV is ${JSON.stringify(NODE_ENV)}: it must be production, development or test, or unset`)
+  const isProduction = NODE_ENV === 'production'
   const values = readEnvironment(env, environment)
-  const { HOST, TRUST_PROXY, REQUEST_ID_HEADER, TLS_CERT_FILE, TLS_KEY_FILE } = values
-  // unix(7): `sun_path` has 108 bytes on Linux and 104 on macOS, with a NUL at its end. Node 20 would cut off the rest.
-  if (isSocketPath(HOST) && Buffer.byteLength(HOST) > 103) {
-    throw new ConfigurationError(`HOST is a path of ${Buffer.byteLength(HOST)} bytes: it must be ${environment.properties.HOST.description}`)
+  const { HOST, PORT, METRICS_PORT, TRUST_PROXY, REQUEST_ID_HEADER, TLS_CERT_FILE, TLS_KEY_FILE } = values
+  if (METRICS_PORT === PORT && PORT !== 0 && !isSocketPath(HOST)) {
+    throw new ConfigurationError(`METRICS_PORT is ${METRICS_PORT}, the port of the service: it must be another port than PORT`)
   }
   if (TRUST_PROXY !== undefined) trustedProxies(TRUST_PROXY)
   if (reservedHeaders.test(REQUEST_ID_HEADER ?? '')) {
     throw new ConfigurationError(`REQUEST_ID_HEADER is ${REQUEST_ID_HEADER}, which has another meaning in HTTP: it must be the name of a header such as x-request-id`)
   }
   if (values.ACCESS_TOKENS === undefined && isProduction) {
-    throw new ConfigurationError('ACCESS_TOKENS is not set: with NODE_ENV=production set it, or ACCESS_TOKENS_FILE, to access tokens of 16 characters or more')
+    const fault = ['ACCESS_TOKENS is not set', ...warningsOf(env)].join('; ')
+    throw new ConfigurationError(`${fault}: with NODE_ENV=production set it, or ACCESS_TOKENS_FILE, to access tokens of 16 characters or more`)
   }
   return {
     ...values,
@@ -106,35 +115,6 @@ function readTokens (text: string | undefined, variable: string): string[] | und
 }
 
 /**
- * Reads the two files, if they are set, and checks that TLS can use them; throws a ConfigurationError.
- * @returns their contents, and when the certificate expires, in milliseconds since 1970
- */
-export function readTlsPair (certFile: string | undefined, keyFile: string | undefined) {
-  if (certFile === undefined && keyFile === undefined) return undefined
-  if (certFile === undefined || keyFile === undefined) throw new ConfigurationError('TLS_CERT_FILE and TLS_KEY_FILE must both be set, or neither')
-  const cert = readFileOf('TLS_CERT_FILE', certFile)
-  const key = readFileOf('TLS_KEY_FILE', keyFile)
-  // In lists, since an empty text would be taken for none.
-  checkTls({ cert: [cert] }, 'TLS_CERT_FILE', 'PEM, the certificate first, then its complete chain')
-  const allowed = 'the private key of TLS_CERT_FILE, PEM, without a passphrase'
-  checkTls({ cert, key: [key] }, 'TLS_KEY_FILE', allowed)
-  const certificate = new X509Certificate(cert)
-  // OpenSSL compares only keys of one type: an RSA key beside an ECDSA certificate would fail with each handshake.
-  if (!certificate.checkPrivateKey(createPrivateKey(key))) {
-    throw new ConfigurationError(`TLS_KEY_FILE is not the key of the first certificate in TLS_CERT_FILE: it must be ${allowed}`)
-  }
-  return { cert, key, expiresAt: Date.parse(certificate.validTo) }
-}
-
-function checkTls (options: SecureContextOptions, variable: string, allowed: string): void {
-  try {
-    createSecureContext(options)
-  } catch (error) {
-    throw new ConfigurationError(`${variable} cannot be used for TLS (${codeOf(error)}): it must be ${allowed}`)
-  }
-}
-
-/**
  * Reads TRUST_PROXY as Fastify reads a list of `trustProxy`, and `unix:`, as nginx names it, for a proxy that connects
  * through a Unix socket and so has no address. Throws a ConfigurationError.
  */
@@ -145,13 +125,8 @@ export function trustedProxies (list: string): (address: string | undefined) => 
     // Without this, `1` would be the address 0.0.0.1.
     if (ranges.some(range => isIP(range.replace(/\/\d{1,3}$/, '')) === 0)) throw new TypeError('no address')
     const trusts = compile(ranges)
-    return address => address === undefined ? peers.includes('unix:') : trusts(withoutPort(address), 0)
+    return address => address === undefined ? peers.includes('unix:') : trusts(address, 0)
   } catch {
     throw new ConfigurationError(`TRUST_PROXY is ${JSON.stringify(list)}: it must be addresses or CIDR ranges of proxies, or unix:, separated by commas`)
   }
-}
-
-/** An address of X-Forwarded-For without the port that Azure's gateway adds, as in `192.0.2.1:5678`. */
-export function withoutPort (address: string): string {
-  return address.replace(/^(?:\[([\da-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/i, '$1$2')
 }

@@ -7,7 +7,7 @@ import { codeOf } from '../../error-message.js'
 export class ConfigurationError extends Error {}
 
 /** May also come from the file that `<name>_FILE` names; no message contains them. */
-const SECRETS = ['ACCESS_TOKENS', 'MONGODB_URL']
+export const SECRETS: readonly string[] = ['ACCESS_TOKENS', 'MONGODB_URL']
 
 /**
  * Reads variables; throws a ConfigurationError.
@@ -15,12 +15,6 @@ const SECRETS = ['ACCESS_TOKENS', 'MONGODB_URL']
  */
 export function readEnvironment<Schema extends TObject> (env: NodeJS.ProcessEnv, schema: Schema): Static<Schema> {
   const values: Record<string, unknown> = {}
-  // As at the start of an environment file with a byte order mark: the variable would be ignored.
-  const known = [...Object.keys(schema.properties), ...SECRETS.map(name => `${name}_FILE`), 'NODE_ENV']
-  const misnamed = Object.keys(env).find(name => name !== name.trim() && known.includes(name.trim()))
-  if (misnamed !== undefined) {
-    throw new ConfigurationError(`${misnamed.trim()} has a byte order mark or white space before or after its name: save the environment file without it`)
-  }
   for (const [name, variable] of Object.entries(schema.properties)) {
     const { description = '', default: defaultValue } = variable
     const text = SECRETS.includes(name) ? readSecret(name, env) : env[name]
@@ -29,24 +23,21 @@ export function readEnvironment<Schema extends TObject> (env: NodeJS.ProcessEnv,
       continue
     }
     const allowed = defaultValue === undefined ? description : `${description}; unset, it is ${defaultValue}`
-    checkEnds(name, text, env, allowed)
+    const fault = faultOf(name, text)
+    if (fault !== undefined) refuse(name, text, env, fault, allowed)
     values[name] = typed(text, variable)
-    if (Value.Check(variable, values[name])) continue
-    refuse(name, text, env, text === '' ? 'is empty' : 'cannot be used', allowed)
+    if (!Value.Check(variable, values[name])) refuse(name, text, env, text === '' ? 'is empty' : 'cannot be used', allowed)
   }
   return values
 }
 
-/** Refuses what a shell would have removed or replaced: in an environment file it can be a part of the value. */
-export function checkEnds (name: string, text: string, env: NodeJS.ProcessEnv, allowed: string): void {
-  if (/^["']|["']$/.test(text)) refuse(name, text, env, 'has a quotation mark at an end', allowed)
+/** Finds what a shell would have removed or replaced: in an environment file it can be a part of the value. */
+function faultOf (name: string, text: string): string | undefined {
+  if (/^["']|["']$/.test(text)) return 'has a quotation mark at an end'
   // White space may surround tokens, which it separates.
-  if (name !== 'ACCESS_TOKENS' && /^[\s\p{Cc}\p{Cf}]|[\s\p{Cc}\p{Cf}]$/u.test(text)) {
-    refuse(name, text, env, 'has white space or a control character at an end', allowed)
-  }
-  // Such as the carriage returns of a file that has no other line ends.
-  if (name !== 'ACCESS_TOKENS' && /\p{Cc}/u.test(text)) refuse(name, text, env, 'has a control character', allowed)
-  if (name === 'DATA_DIR' && /^[~$]/.test(text)) refuse(name, text, env, 'begins with what only a shell replaces', allowed)
+  if (name !== 'ACCESS_TOKENS' && text !== text.trim()) return 'has white space at an end'
+  if (name === 'DATA_DIR' && /^[~$]/.test(text)) return 'begins with what only a shell replaces'
+  return undefined
 }
 
 function refuse (name: string, text: string, env: NodeJS.ProcessEnv, fault: string, allowed: string): never {
@@ -76,32 +67,14 @@ function readSecret (name: string, env: NodeJS.ProcessEnv): string | undefined {
   return readFileOf(fileVariable, file).trim()
 }
 
+/** @returns the content of the file that a variable names */
 export function readFileOf (variable: string, file: string): string {
   try {
-    // As bigints: after numbers of a pipe, Node resolves no symbolic links of the modules that it loads next.
-    return statSync(file, { bigint: true }).isFile() ? readFileSync(file, 'utf8') : readPipe(file)
-  } catch (error) {
-    throw new ConfigurationError(`${variable} is ${JSON.stringify(file)}, which cannot be read (${codeOf(error)}): it must be a readable file`)
-  }
-}
-
-/** Waits for the writer of a pipe, as of a shell's `<(…)`. Meanwhile no handler can run, so signals end the process. */
-function readPipe (file: string): string {
-  const handlers = (['SIGTERM', 'SIGINT'] as const).map(signal => ({ signal, listeners: process.rawListeners(signal) }))
-  for (const { signal } of handlers) process.removeAllListeners(signal)
-  try {
+    // Reading a pipe would hold up the process until somebody writes to it.
+    if (!statSync(file).isFile()) throw new ConfigurationError(`${variable} is ${JSON.stringify(file)}, which is no regular file: it must be a readable file`)
     return readFileSync(file, 'utf8')
-  } finally {
-    for (const { signal, listeners } of handlers) {
-      for (const listener of listeners) process.on(signal, listener as NodeJS.SignalsListener)
-    }
-  }
-}
-
-/** Checks that reading these files again, while the service runs, does not wait for a writer. */
-export function requireFiles (env: NodeJS.ProcessEnv, names: readonly string[]): void {
-  for (const name of names) {
-    const file = env[name] === undefined ? undefined : statSync(env[name], { bigint: true, throwIfNoEntry: false })
-    if (file?.isFile() === false) throw new ConfigurationError(`${name} is not a file, and is read only at the start`)
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw error
+    throw new ConfigurationError(`${variable} is ${JSON.stringify(file)}, which cannot be read (${codeOf(error)}): it must be a readable file`)
   }
 }

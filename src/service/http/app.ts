@@ -1,4 +1,5 @@
-import type { Server as NetServer, Socket } from 'node:net'
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
 import fastify, { LogController } from 'fastify'
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -11,8 +12,8 @@ import { trustedProxies, type Configuration } from '../configuration/configurati
 import { healthRoutes, type Health } from './health.js'
 import { clientErrorHandler } from './client-errors.js'
 import { faultOf, requestIds, unknownRoute } from './requests.js'
-import { configureServer, drain, serverOptions } from './server.js'
-import { faultLoggers, logAccess } from '../logger.js'
+import { drain, serverOptions } from './server.js'
+import { logAccess } from '../logger.js'
 import type { ServiceMetrics } from '../metrics.js'
 import { describeApi } from './openapi.js'
 
@@ -23,19 +24,18 @@ interface AppOptions {
   health: Health
   log: FastifyBaseLogger
   metrics?: ServiceMetrics | undefined
-  /** Further listeners that hand connections to the server; it is closed when they are. */
-  listeners?: readonly NetServer[]
+  /** `app.server`, and any others on which the app listens. */
+  servers?: readonly Server[]
 }
 
 /** Makes the HTTP service around the plugin, not listening yet. Closing it cuts off no request. */
 export async function createApp (
-  { configuration, store, tokens, health, log, metrics, listeners = [] }: AppOptions
+  { configuration, store, tokens, health, log, metrics, servers }: AppOptions
 ): Promise<FastifyInstance> {
   const { TRUST_PROXY, REQUEST_ID_HEADER, ACCESS_LOG, DOCS } = configuration
   const isTrusted = TRUST_PROXY === undefined ? () => false : trustedProxies(TRUST_PROXY)
   const newId = requestIds(REQUEST_ID_HEADER?.toLowerCase(), isTrusted)
   const latestReplies = new WeakMap<Socket, FastifyReply>()
-  const { loggerFor, report } = faultLoggers(log)
 
   function begin (request: FastifyRequest, reply: FastifyReply): ApiError | undefined {
     // For Fastify's own warnings. As its `loggerInstance`, it would take 5 % of the processor time of a create request.
@@ -65,14 +65,10 @@ export async function createApp (
       metrics?.observeRequest(request, reply, () => {})
     }
   })
-  app.log = log
-  configureServer(app.server)
 
   app.addHook('onRequest', (request, reply, done) => {
     const error = begin(request, reply)
-    if (error !== undefined || request.is404) return done(error ?? unknownRoute(request, reply))
-    if (!health.overloaded || request.method !== 'POST') return done()
-    done(new ApiError('notStored', 'The service is overloaded; this request did not store the plant: retry later'))
+    done(request.is404 ? error ?? unknownRoute(request, reply) : error)
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
     // Fastify does so only for requests that begin after the shutdown.
@@ -82,7 +78,7 @@ export async function createApp (
   if (metrics !== undefined) app.addHook('onResponse', metrics.observeRequest)
   app.addHook('onError', (request, reply, error, done) => {
     if (error instanceof ApiError && error.kind === 'requestMalformed') reply.raw.setHeader('connection', 'close')
-    if (!(error instanceof ApiError) || error.statusCode >= 500) request.log = loggerFor(request.id)
+    if (!(error instanceof ApiError) || error.statusCode >= 500) request.log = log.child({ reqId: request.id })
     done()
   })
   app.setErrorHandler((error: FastifyError, request, reply) => {
@@ -94,8 +90,7 @@ export async function createApp (
   app.setNotFoundHandler(() => { throw new ApiError('pathUnknown') })
   app.addHook('preClose', async () => {
     health.closing = true
-    await drain(app.server, [app.server, ...listeners])
-    report()
+    await drain(servers ?? [app.server])
   })
 
   await describeApi(app, DOCS === true)

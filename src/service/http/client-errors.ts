@@ -19,27 +19,23 @@ export function clientErrorHandler (
   latestReplies: WeakMap<Socket, FastifyReply>, newId: () => string, accessLog?: FastifyBaseLogger
 ) {
   return function handleClientError ({ code }: ConnectionError, socket: Socket): void {
+    const isRefusal = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
+    // A client could take a response for that to a request that it sends at this moment.
+    const isUnused = socket.bytesRead === 0
+    if (!socket.writable || !isRefusal || isUnused) return void socket.destroy()
+
     const error = new ApiError(errorNames[code] ?? 'requestMalformed')
     const latest = latestReplies.get(socket)
-    const isRefusal = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
     const isReceived = latest?.request.raw.complete === true
     const isAnswered = isReceived && latest.raw.writableFinished
-    if (!socket.writable || !isRefusal) {
-      socket.destroy()
-    } else if (latest === undefined || isAnswered) {
-      respond(error, socket)
-    } else if (isReceived) {
-      // After the response to a request that was received before the fault.
-      socket.pause()
-      latest.raw.once('close', () => { socket.destroySoon() })
-    } else if (!latest.raw.headersSent && latest.raw.socket === socket) {
-      // The request whose body is at fault. Node aborts no request that has its response, so its body is released here.
-      socket.once('close', () => { latest.request.raw.destroy() })
-      sendError(error, latest.request, latest.header('connection', 'close'))
-    } else {
-      // The body of a request whose response has begun, or has to wait for that of an earlier request.
-      socket.destroy()
-    }
+    if (latest === undefined || isAnswered) return respond(error, socket)
+
+    // Of pipelined requests, only the one whose turn it is has the socket.
+    const isInTurn = latest.raw.socket === socket
+    if (isReceived || !isInTurn || latest.raw.headersSent) return void socket.destroy()
+    // Its body is at fault. Node aborts no request that has its response, so the body is released here.
+    socket.once('close', () => { latest.request.raw.destroy() })
+    sendError(error, latest.request, latest.header('connection', 'close'))
   }
 
   /** Responds to what is not a request, between requests. */

@@ -7,13 +7,9 @@ import { ErrorSchema, errorResponses } from '../../route/schemas.js'
 import type { PlantStore } from '../../stores/store.js'
 
 const READY_TIMEOUT_MS = 3_000
-const LAG_INTERVAL_MS = 100
-const TOO_LATE_MS = 500
 
 /** Whether the service can take plants. */
 export class Health {
-  /** Whether create requests are refused until the event loop has caught up. */
-  overloaded = false
   /** Set at a shutdown, so that a load balancer sends no more requests. */
   closing = false
   #check: Promise<string | undefined> | undefined
@@ -23,7 +19,6 @@ export class Health {
   /** @returns the reason why the service is not ready; undefined if it is ready */
   async fault (): Promise<string | undefined> {
     if (this.closing) return 'the service is shutting down'
-    if (this.overloaded) return 'the service is overloaded'
     // One check at a time, for all requests: a store that hangs is not asked again.
     this.#check ??= this.#checkStore()
     return this.#check
@@ -42,19 +37,6 @@ export class Health {
 
   async #askStore (): Promise<void> {
     await this.store.ready?.()
-  }
-
-  /** Notices when the event loop lags: a timer is late twice in a row. Once, the machine may have been asleep. */
-  watchEventLoop (): void {
-    let expected = performance.now() + LAG_INTERVAL_MS
-    let wasLate = false
-    setInterval(() => {
-      const now = performance.now()
-      const isLate = now - expected > TOO_LATE_MS
-      this.overloaded = isLate && wasLate
-      wasLate = isLate
-      expected = now + LAG_INTERVAL_MS
-    }, LAG_INTERVAL_MS).unref()
   }
 }
 

@@ -1,9 +1,10 @@
-import { lookup } from 'node:dns/promises'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { chmod, stat, unlink } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import https from 'node:https'
-import { connect, createServer, Server as NetServer, type AddressInfo } from 'node:net'
+import { connect, Server as NetServer } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import { codeOf } from '../../error-message.js'
 import { ConfigurationError, isSocketPath, type Configuration } from '../configuration/configuration.js'
 import { writeInOnePiece } from './node-workarounds.js'
@@ -18,46 +19,27 @@ export function serverOptions ({ tls, KEEP_ALIVE_TIMEOUT = 72_000 }: Partial<Con
   return tls === undefined ? { ...options, http } : { ...options, https: { ...http, ...tls, handshakeTimeout: 5_000 } }
 }
 
-/** Sets what Node has no option for. */
-export function configureServer (server: Server): void {
-  // By default Node drops headers after 2,000, one of which could be a second Authorization. Their size is limited.
-  server.maxHeadersCount = 0
-  // An unknown expectation may be ignored (RFC 9110, section 10.1.1); Node would send a 417 without a body.
-  server.on('checkExpectation', (request, response) => { server.emit('request', request, response) })
-  server.on(server instanceof https.Server ? 'secureConnection' : 'connection', writeInOnePiece)
-}
-
 /**
- * Listens on a Unix socket, or on every address of a host, as Fastify does for `localhost`.
- * @param port 0 for a free port, the same one on every address
- * @returns the server, and for each further address a listener that hands its connections to the server
+ * Makes an app listen, as its `listen` does it.
+ * @returns its servers besides `app.server`: for `localhost`, Fastify makes one for each address
  */
-export async function listenOn (server: Server, host: string, port: number): Promise<NetServer[]> {
-  if (isSocketPath(host)) {
-    await once(server.listen(host), 'listening')
-    // Allows the owner and the group to connect, for example a proxy.
-    await chmod(host, 0o660)
-    return [server]
+export async function listen (app: FastifyInstance, host: string, port: number): Promise<Server[]> {
+  const servers: Server[] = []
+  // https://nodejs.org/api/diagnostics_channel.html#net; Fastify does not tell its further servers.
+  const channel = 'tracing:net.server.listen:asyncEnd'
+  const add = (message: unknown): void => { servers.push((message as { server: Server }).server) }
+  subscribe(channel, add)
+  try {
+    await app.listen(isSocketPath(host) ? { path: host } : { host, port })
+  } finally {
+    unsubscribe(channel, add)
   }
-  // Half-open connections are for HTTP, not for TLS, as Node's own servers have it.
-  const options = { allowHalfOpen: !(server instanceof https.Server), noDelay: true }
-  const listeners: NetServer[] = []
-  let unavailable: unknown
-  for (const address of new Set((await lookup(host, { all: true })).map(({ address }) => address))) {
-    const isFirst = listeners.length === 0
-    const listener = isFirst ? server : createServer(options, socket => { server.emit('connection', socket) })
-    try {
-      await once(listener.listen(port, address), 'listening')
-      listeners.push(listener)
-      port = (listener.address() as AddressInfo).port
-    } catch (error) {
-      // A name may have an address of a family that the machine lacks, such as ::1.
-      if (codeOf(error) !== 'EADDRNOTAVAIL' && codeOf(error) !== 'EAFNOSUPPORT') throw error
-      unavailable = error
-    }
+  // Allows the owner and the group to connect, for example a proxy.
+  if (isSocketPath(host)) await chmod(host, 0o660)
+  for (const server of servers) {
+    server.on(server instanceof https.Server ? 'secureConnection' : 'connection', writeInOnePiece)
   }
-  if (listeners.length === 0) throw unavailable
-  return listeners
+  return servers.filter(server => server !== app.server)
 }
 
 /** Removes the socket that a killed process left behind; throws a ConfigurationError if no socket can be made there. */
@@ -75,21 +57,23 @@ export async function removeStaleSocket (path: string): Promise<void> {
 }
 
 /**
- * Closes a server without cutting off a request on an established connection. It waits until none is left: a connection
+ * Closes servers without cutting off a request on an established connection. It waits until none is left: a connection
  * closes with a response that has `Connection: close`, or once no connection has had a new request for 500 ms. Node's
  * own `close` would close an idle one immediately, even if a request is on its way.
- * @param listeners the server, and others that hand it connections
  */
-export async function drain (server: Server, listeners: readonly NetServer[]): Promise<void> {
+export async function drain (servers: readonly Server[]): Promise<void> {
   let lastRequest = performance.now()
-  server.on('request', () => { lastRequest = performance.now() })
-  // Connections on which no request has begun are not idle to Node.
-  server.headersTimeout = 1_000
+  for (const server of servers) {
+    server.on('request', () => { lastRequest = performance.now() })
+    // Connections on which no request has begun are not idle to Node.
+    server.headersTimeout = 1_000
+  }
   const timer = setInterval(() => {
     // A request that arrived while the process waited for the processor is read before the next immediate.
-    setImmediate(() => { if (performance.now() - lastRequest > 500) server.closeIdleConnections() })
+    setImmediate(() => {
+      if (performance.now() - lastRequest > 500) for (const server of servers) server.closeIdleConnections()
+    })
   }, 50)
-  await Promise.all(listeners.filter(({ listening }) => listening)
-    .map(listener => new Promise(resolve => NetServer.prototype.close.call(listener, resolve))))
+  await Promise.all(servers.map(server => new Promise(resolve => NetServer.prototype.close.call(server, resolve))))
   clearInterval(timer)
 }
