@@ -2,6 +2,7 @@
 import { isatty } from 'node:tty'
 import { inspect } from 'node:util'
 import { codeOf, messageOf } from '../error-message.js'
+import { useCompileCache } from './compile-cache.js'
 import { keepTick } from './http/node-workarounds.js'
 import type { Command } from './commands/command-line.js'
 
@@ -46,14 +47,16 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 /** Errors that the operator can fix: one line, not the stack. Their modules are loaded with the commands. */
 const expected = ['CommandLineError', 'ConfigurationError', 'CopyError', 'StoreUnusable']
 
-const { CommandLineError, readCommand } = await import('./commands/command-line.js')
-try {
+useCompileCache()
+// Not awaited here: Passenger and iisnode load the program with `require`, which refuses a module that awaits.
+main().catch(fail)
+
+async function main (): Promise<void> {
+  const { readCommand } = await import('./commands/command-line.js')
   const command = readCommand(process.argv.slice(2))
   const code = await run(command)
   // Whatever timers a preloaded module has. The callback waits for what was written before.
   if (command.name !== 'serve') process.stdout.write('', () => process.exit(code))
-} catch (error) {
-  fail(error)
 }
 
 async function run (command: Command): Promise<number> {
@@ -61,8 +64,11 @@ async function run (command: Command): Promise<number> {
   isService = name === 'serve'
   if (name === 'serve') await (await import('./serve.js')).serve(isOnTerminal)
   if (name === 'help') process.stdout.write((await import('./commands/help.js')).help)
-  if (name === 'version') process.stdout.write(`${(await import('./configuration/configuration.js')).version}\n`)
+  const { version, warningsOf } = await import('./configuration/configuration.js')
+  if (name === 'version') process.stdout.write(`${version}\n`)
   if (name === 'serve' || name === 'help' || name === 'version') return 0
+
+  for (const warning of warningsOf(process.env)) process.stderr.write(`plant-store: ${warning}\n`)
 
   interruption = new AbortController()
   const { env, stdout, stderr } = process
@@ -79,11 +85,16 @@ function fail (error?: unknown): never {
   const start = process.stderr.isTTY ? '\r\x1b[K' : ''
   // The reader of the output may have closed it, as head does.
   if (codeOf(error) !== 'EPIPE') process.stderr.write(`${start}plant-store: ${reason}\n`)
-  process.exit(error instanceof CommandLineError ? 2 : 1)
+  process.exit(nameOf(error) === 'CommandLineError' ? 2 : 1)
 }
 
 function describe (error: unknown): string {
   // As ENOSPC of the operating system, and `database or disk is full` of SQLite.
   const isOfSystem = error instanceof Error && ('syscall' in error || 'errcode' in error)
-  return isOfSystem || expected.includes(Object(error).constructor.name) ? messageOf(error) : inspect(error)
+  return isOfSystem || expected.includes(nameOf(error)) ? messageOf(error) : inspect(error)
+}
+
+/** The name of an error's class. */
+function nameOf (error: unknown): string {
+  return error instanceof Error ? error.constructor.name : ''
 }

@@ -30,8 +30,10 @@ export class ServiceMetrics {
     for (const status of [500, 503, 504]) this.#requests.zero({ method: 'POST', route: '/plants', status_code: status })
     this.#requests.zero({ method: 'GET', route: '/health/ready', status_code: 503 })
 
-    const info = { ...this.#metric('plant_store_info', 'The version of plant-store, as a label'), labelNames: ['version'] }
-    new Gauge(info).set({ version }, 1)
+    const info = new Gauge({
+      ...this.#metric('plant_store_info', 'The version of plant-store, as a label'), labelNames: ['version']
+    })
+    info.set({ version }, 1)
     this.#gauge('plant_store_ready', 'Whether the service can take plants: 1 or 0, as /health/ready',
       async () => Number(await health.fault() === undefined))
     // The queue of the service's only registration of the plugin, as it is at any time.

@@ -59,7 +59,8 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   shutdown = async () => {
     // Then no create request waits any more, if STORE_TIMEOUT allows; only clients that are slow to send or to read.
     const end = longestShutdown(STORE_TIMEOUT) - 1_000
-    if (end > STORE_TIMEOUT) setTimeout(() => { for (const server of servers) server.closeAllConnections() }, end).unref()
+    const closeAll = () => { for (const server of servers) server.closeAllConnections() }
+    if (end > STORE_TIMEOUT) setTimeout(closeAll, end).unref()
     await app.close()
     await store.close?.()
   }

@@ -1,48 +1,59 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import net, { type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import tls from 'node:tls'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { ConfigurationError, readConfiguration } from '../../src/service/configuration/configuration.js'
-import { listenOn, removeStaleSocket } from '../../src/service/http/server.js'
+import { ConfigurationError } from '../../src/service/configuration/configuration.js'
+import { readTlsPair } from '../../src/service/configuration/tls.js'
+import { listen, removeStaleSocket } from '../../src/service/http/server.js'
 import { lost, overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { exchange } from '../support/http/raw-connection.js'
+import { buildService } from '../support/http/service.js'
 import { closedPort } from '../support/process/lasting-port.js'
-import { startService, testFolder, token } from '../support/process/program.js'
+import { certificateFiles, makeCertificate } from '../support/process/make-certificate.js'
+import { run, startService, testFolder, token } from '../support/process/program.js'
 import { signalWhileLoading } from '../support/process/signal-while-loading.js'
+import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
+import { serviceOnTerminal, withScript } from './on-terminal.js'
 
-t.test('a path in HOST is a socket, also for the first screen, the access log and the metrics; ' +
-  'after SIGKILL under load no acknowledged plant is lost', async t => {
+t.test('a path in HOST is a socket, also for the access log, the metrics and what a terminal shows; ' +
+  'after SIGKILL under load no acknowledged plant is lost', withScript, async t => {
   const HOST = join(testFolder(t), "plant's store.sock")
+  const DATA_DIR = testFolder(t)
   const port = String(await closedPort())
   // METRICS_PORT may equal PORT, which is not used.
-  const killed = await startService(t, { HOST, PORT: port, METRICS_PORT: port, ACCESS_LOG: 'true' })
-  t.equal(killed.address, `unix:${HOST}`)
+  const env = { HOST, DATA_DIR, PORT: port, METRICS_PORT: port, ACCESS_LOG: 'true', ACCESS_TOKENS: token }
+  const { shown, pid } = await serviceOnTerminal(t, env)
   t.ok(statSync(HOST).isSocket())
   t.equal(statSync(HOST).mode & 0o777, 0o660, 'for owner and group')
-  const line = /^ +(curl .*)$/m.exec(killed.stdout)?.[1] ?? ''
+  t.match(shown(), `listens at  unix:${HOST}`)
+  t.notMatch(shown(), /http:\/\/localhost\/(?:docs|openapi)/, 'an address that nobody serves')
+  const line = /^ +(curl .*?)\r?$/m.exec(shown())?.[1] ?? ''
   const { stdout } = await promisify(execFile)('sh', ['-c', line.replace('<ACCESS_TOKEN>', token)])
   t.equal(stdout, '{"name":"Monstera deliciosa","tag":"aroid"}\n')
-  t.match(await killed.logged('request'), { url: '/plants', statusCode: 200, remoteAddress: 'unix' })
+  await until(() => /request.*"url":"\/plants","statusCode":200,.*"remoteAddress":"unix"/.test(shown()))
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   t.match(metrics, /^plant_store_creates_total\{outcome="stored"\} 1$/m)
 
-  const clients = new PlantClients(overHttp(killed.address, token), 100)
+  const clients = new PlantClients(overHttp(`unix:${HOST}`, token), 100)
   const load = clients.load({ untilCut: true })
   await until(() => clients.acknowledged.length > 300)
-  t.match(await killed.end('SIGKILL'), { code: null, signal: 'SIGKILL' })
+  process.kill(pid, 'SIGKILL')
   await load
   t.ok(statSync(HOST).isSocket(), 'it was left behind')
 
   // A supervisor may send SIGHUP early, which does not end the start.
-  const preload = ['/service/serve.js', '/service/app.js'].flatMap(module => signalWhileLoading(module, 'SIGHUP'))
-  const service = await startService(t, { HOST, DATA_DIR: killed.folder, NODE_ENV: 'production' }, { preload })
-  t.notMatch(service.stdout, /curl/, 'in production there is no first screen')
+  const preload = ['/service/serve.js', '/http/app.js'].flatMap(module => signalWhileLoading(module, 'SIGHUP'))
+  const service = await startService(t, { HOST, DATA_DIR, NODE_ENV: 'production' }, { preload })
+  t.equal(service.address, `unix:${HOST}`)
   t.equal(statSync(HOST).mode & 0o777, 0o660, 'the socket is replaced')
-  const stored = plantsInFile(join(killed.folder, 'plants.db'))
+  const stored = plantsInFile(join(DATA_DIR, 'plants.db'))
   t.strictSame(lost(clients.sent, stored), [], `${clients.acknowledged.length} acknowledged`)
   const retry = await overHttp(service.address, token)({ id: 100, name: 'plant 100' })
   t.equal(retry.status, 200, 'a retry of an acknowledged plant')
@@ -56,44 +67,52 @@ t.test('a path that cannot be a socket fails startup, and the file is not change
   const folder = testFolder(t)
   const file = join(folder, 'file')
   writeFileSync(file, 'mine')
-  for (const long of ['x'.repeat(100), 'é'.repeat(50)]) {
-    const message = /^HOST is a path of \d+ bytes: it must be .* 103 bytes at most$/
-    t.throws(() => readConfiguration({ HOST: join(folder, long) }), { message })
-  }
   const noSocket = /^HOST is ".*file", which is a file .*: it must be a path that is not in use$/
   await t.rejects(removeStaleSocket(file), { constructor: ConfigurationError, message: noSocket })
   t.equal(readFileSync(file, 'utf8'), 'mine')
 
   const loop = join(folder, 'loop')
   symlinkSync(loop, loop)
-  await removeStaleSocket(join(loop, 'socket'))
-  await t.rejects(listenOn(createServer(), join(loop, 'socket'), 0), { code: 'ELOOP' }, 'the folder may exist')
+  const { code, stderr } = await run([], { HOST: join(loop, 'socket'), DATA_DIR: folder, ACCESS_TOKENS: token })
+  t.equal(code, 1)
+  t.match(stderr, /^plant-store: .*ELOOP.*: check HOST, PORT and METRICS_PORT\n$/)
 })
 
-/** The name plants.test has three addresses, of which this machine has two. */
+/** localhost has two addresses. */
 const names = `
   import dns from 'node:dns'
-  import { syncBuiltinESMExports } from 'node:module'
-  const addresses = ['192.0.2.1', '127.0.0.1', '127.0.0.2', '127.0.0.1'].map(address => ({ address, family: 4 }))
-  dns.lookup = (host, ...more) => { more.pop()(null, host === 'plants.test' ? '127.0.0.1' : host, 4) }
-  dns.promises.lookup = async () => addresses
-  syncBuiltinESMExports()`
+  const addresses = ['127.0.0.1', '127.0.0.2'].map(address => ({ address, family: 4 }))
+  const lookup = dns.lookup
+  dns.lookup = (host, ...others) => {
+    if (host !== 'localhost') return lookup(host, ...others)
+    process.nextTick(others.at(-1), null, ...(others[0].all ? [addresses] : ['127.0.0.1', 4]))
+  }`
 
-t.test('a HOST with several addresses is listened to on each that the machine has, also for metrics, ' +
-  'and SIGTERM under load cuts off no request', async t => {
+t.test('localhost is listened to on each of its addresses, and SIGTERM under load cuts off no request', async t => {
   const preload = ['--import', `data:text/javascript,${encodeURIComponent(names)}`]
-  const service = await startService(t, { HOST: 'plants.test', METRICS_PORT: '0' }, { preload })
+  const folder = testFolder(t)
+  const { use, ...files } = certificateFiles(folder)
+  use(makeCertificate(folder, 'first'))
+  const overTls = await startService(t, { HOST: 'localhost', ...files }, { preload })
+  const second = makeCertificate(folder, 'second')
+  use(second)
+  overTls.child.kill('SIGHUP')
+  await overTls.logged('SIGHUP: certificate reloaded')
+  const { port: tlsPort } = new URL(overTls.address)
+  for (const host of ['127.0.0.1', '127.0.0.2']) {
+    const socket = tls.connect({ host, port: Number(tlsPort), ca: second.pem, servername: 'localhost' })
+    await once(socket, 'secureConnect')
+    socket.destroy()
+  }
+
+  const service = await startService(t, { HOST: 'localhost' }, { preload })
   const { port } = new URL(service.address)
-  const { port: metricsPort } = await service.logged('metrics on port')
   const stops = ['127.0.0.1', '127.0.0.2'].map((host, index) => {
     const clients = new PlantClients(overHttp(`http://${host}:${port}`, token), (index + 1) * 1_000_000)
     return { clients, stop: clients.start(4) }
   })
-  for (const host of ['127.0.0.1', '127.0.0.2']) {
-    t.equal((await fetch(`http://${host}:${metricsPort}/metrics`)).status, 200, host)
-    const { answers } = await exchange(Number(port), 'hello\r\n\r\n', { host })
-    t.match(answers, [{ status: 400, body: /"error":40000/ }], host)
-  }
+  const { answers } = await exchange(Number(port), 'hello\r\n\r\n', { host: '127.0.0.2' })
+  t.match(answers, [{ status: 400, body: /"error":40000/ }])
   await until(() => stops.every(({ clients }) => clients.acknowledged.length > 50))
   const start = performance.now()
   t.match(await service.end('SIGTERM'), { code: 0, stderr: '' })
@@ -103,5 +122,28 @@ t.test('a HOST with several addresses is listened to on each that the machine ha
     await stop()
     t.strictSame(clients.unanswered, ['refused'])
     t.strictSame(lost(clients.sent, plantsInFile(join(service.folder, 'plants.db'))), [])
+  }
+})
+
+t.test('a connection on which nothing was sent is closed without a response and without a line', async t => {
+  const HOST = join(testFolder(t), 'idle.sock')
+  const { cert, key } = makeCertificate(testFolder(t), 'localhost')
+  for (const scheme of ['http', 'https', 'unix']) {
+    const configuration = { ACCESS_LOG: true, ...(scheme === 'https' && { tls: readTlsPair(cert, key) }) }
+    const { app, log } = await buildService(t, forgetfulStore(), configuration)
+    await listen(app, scheme === 'unix' ? HOST : '127.0.0.1', 0)
+    t.equal(app.server.headersTimeout, 10_000)
+    app.server.headersTimeout = 500
+    const { port } = app.server.address() as AddressInfo
+    const connect = () => {
+      if (scheme === 'unix') return net.connect(HOST)
+      return scheme === 'http' ? net.connect(port) : tls.connect({ port, rejectUnauthorized: false })
+    }
+    const [idle, slow] = [connect(), connect()]
+    if (scheme === 'https') await once(slow, 'secureConnect')
+    slow.write('GET /health/live HTTP/1.1\r\n')
+    t.equal(await text(idle), '', scheme)
+    t.match(await text(slow), /^HTTP\/1\.1 408 [^]*"error":40801/, `${scheme}: a request that was begun has a response`)
+    t.match(log.map(line => JSON.parse(line)), [{ msg: 'request', statusCode: 408 }])
   }
 })

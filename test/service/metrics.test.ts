@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { readTlsPair } from '../../src/service/configuration/configuration.js'
+import { readTlsPair } from '../../src/service/configuration/tls.js'
 import { channels } from '../../src/diagnostics.js'
 import { Health } from '../../src/service/http/health.js'
 import { ServiceMetrics } from '../../src/service/metrics.js'

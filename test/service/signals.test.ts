@@ -6,13 +6,13 @@ import { constants } from 'node:os'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { certificateFiles, makeCertificate } from '../support/process/make-certificate.js'
-import { needsProgram } from '../support/process/needs.js'
-import { bare, create, program, startService, testFolder, token } from '../support/process/program.js'
+import { bare, create, startService, testFolder } from '../support/process/program.js'
 import { scriptedPlace } from '../support/stores/places.js'
 import { until } from '../support/until.js'
+import { serviceOnTerminal, startOnTerminal, withScript } from './on-terminal.js'
 
 const OLD = 'the-old-access-token'
 const KEPT = 'the-kept-access-token'
@@ -37,7 +37,7 @@ t.test('SIGHUP under load: new tokens are accepted, removed ones refused, and a 
 
   writeFileSync(file, `${NEW}, ${KEPT}`)
   service.child.kill('SIGHUP')
-  await service.logged('SIGHUP: access tokens and certificate reloaded')
+  t.match(await service.logged('SIGHUP: '), { msg: 'SIGHUP: access tokens reloaded', tokens: 2 })
   t.equal((await create(service.address, { bearer: OLD })).status, 401)
   t.equal((await create(service.address, { bearer: NEW })).status, 200)
 
@@ -74,7 +74,7 @@ t.test('SIGHUP loads a new certificate; one with another key or a damaged chain 
   const url = join(folder, 'url')
   writeFileSync(url, (await scriptedPlace(t)).url)
   const service = await startService(t, { METRICS_PORT: '0', ...files, MONGODB_URL_FILE: url })
-  // As a pipe, it could not be read again.
+  // It is not read again.
   rmSync(url)
   t.match(service.address, /^https:/)
   const { port } = await service.logged('metrics on port')
@@ -83,19 +83,18 @@ t.test('SIGHUP loads a new certificate; one with another key or a damaged chain 
     return Number(/^plant_store_tls_certificate_expiry_timestamp_seconds (.*)$/m.exec(text)?.[1]) * 1_000
   }
   t.equal(await expiresAt(), Date.parse(new X509Certificate(first.pem).validTo))
-  t.match(service.stdout, /curl -sS -w '\\n' https:/)
   t.equal(await nameOf(service.address, first.pem), 'first')
 
   use(second)
   service.child.kill('SIGHUP')
-  await service.logged('certificate reloaded')
+  await service.logged('SIGHUP: certificate reloaded')
   t.equal(await nameOf(service.address, second.pem), 'second')
   t.equal(await expiresAt(), Date.parse(new X509Certificate(second.pem).validTo))
   t.not(await expiresAt(), Date.parse(new X509Certificate(first.pem).validTo))
 
   copyFileSync(third.cert, files.TLS_CERT_FILE)
   service.child.kill('SIGHUP')
-  await service.logged('nothing changed: TLS_KEY_FILE cannot be used for TLS')
+  await service.logged('nothing changed: TLS_KEY_FILE is not the key of the first certificate in TLS_CERT_FILE')
   writeFileSync(files.TLS_CERT_FILE, second.pem + third.pem.slice(0, 300))
   service.child.kill('SIGHUP')
   await service.logged('nothing changed: TLS_CERT_FILE')
@@ -115,28 +114,20 @@ async function nameOf (address: string, ca: string): Promise<string> {
   })
 }
 
-/** Starts a command on a terminal, which script(1) makes; its process writes its id first. */
-function startOnTerminal (t: Test, command: string) {
-  const variables = { PATH: process.env.PATH, DATA_DIR: testFolder(t), PORT: '0', ACCESS_TOKENS: token, TERM: 'xterm' }
-  const terminal = spawn('env', bare(variables, ['script', '-qec', `echo pid $$; ${command}`, '/dev/null']))
-  t.teardown(() => terminal.kill('SIGKILL'))
-  const shown = { text: '' }
-  terminal.stdout.on('data', text => { shown.text += text })
-  return { closed: once(terminal, 'close'), shown }
-}
-
-const withScript = needsProgram('script', 'bsdutils')
+t.test('SIGHUP says so if nothing comes from a file', async t => {
+  const service = await startService(t)
+  service.child.kill('SIGHUP')
+  t.match(await service.logged('SIGHUP: '), { level: 30, msg: /nothing to reload/ })
+  t.equal((await create(service.address)).status, 200)
+})
 
 t.test('on a terminal SIGHUP shuts down, as closing it does', withScript, async t => {
-  const { closed, shown } = startOnTerminal(t, `exec ${process.execPath} ${program}`)
-  await until(() => shown.text.includes('ready at'))
-  const pid = Number(/pid (\d+)/.exec(shown.text)?.[1])
-  t.teardown(() => { try { process.kill(pid, 'SIGKILL') } catch {} })
+  const { closed, pid, shown } = await serviceOnTerminal(t)
   // The shell and the terminal may both send it.
   await until(() => { try { return !process.kill(pid, 'SIGHUP') } catch { return true } })
   t.strictSame(await closed, [0, null])
-  t.match(shown.text, /SIGHUP: finishing pending requests[^]*stopped/)
-  t.match(shown.text, '\u001b[', 'the log is colored')
+  t.match(shown(), /SIGHUP: finishing pending requests[^]*stopped/)
+  t.match(shown(), '\u001b[', 'the log is colored')
 })
 
 t.test('on a terminal the log has no colors with NO_COLOR or TERM=dumb', withScript, async t => {
@@ -147,6 +138,6 @@ t.test('on a terminal the log has no colors with NO_COLOR or TERM=dumb', withScr
   const node = `${process.execPath} --input-type=module -e "${code}"`
   const { closed, shown } = startOnTerminal(t, `NO_COLOR=1 ${node}; TERM=dumb ${node}`)
   await closed
-  const lines = shown.text.split('\n').filter(line => line.includes('a line'))
+  const lines = shown().split('\n').filter(line => line.includes('a line'))
   t.strictSame(lines.map(line => line.includes('\u001b[')), [false, false])
 })

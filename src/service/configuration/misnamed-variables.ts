@@ -31,7 +31,7 @@ export function misnamedVariables (env: NodeJS.ProcessEnv, known: readonly strin
   return sentences
 }
 
-/** Whether two names differ in case, in underscores, in a plural, in URI for URL, in Mongo for MongoDB, or in a typo. */
+/** Whether names differ only in case, underscores, a plural, URI for URL, Mongo for MongoDB, or a typo. */
 function isNearly (name: string, other: string): boolean {
   const [one, two] = [reduced(name), reduced(other)]
   if (one === two) return true

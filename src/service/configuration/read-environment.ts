@@ -26,7 +26,8 @@ export function readEnvironment<Schema extends TObject> (env: NodeJS.ProcessEnv,
     const fault = faultOf(name, text)
     if (fault !== undefined) refuse(name, text, env, fault, allowed)
     values[name] = typed(text, variable)
-    if (!Value.Check(variable, values[name])) refuse(name, text, env, text === '' ? 'is empty' : 'cannot be used', allowed)
+    if (Value.Check(variable, values[name])) continue
+    refuse(name, text, env, text === '' ? 'is empty' : 'cannot be used', allowed)
   }
   return values
 }

@@ -22,7 +22,10 @@ export function clientErrorHandler (
     const isRefusal = code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
     // A client could take a response for that to a request that it sends at this moment.
     const isUnused = socket.bytesRead === 0
-    if (!socket.writable || !isRefusal || isUnused) return void socket.destroy()
+    if (!socket.writable || !isRefusal || isUnused) {
+      socket.destroy()
+      return
+    }
 
     const error = new ApiError(errorNames[code] ?? 'requestMalformed')
     const latest = latestReplies.get(socket)
@@ -32,7 +35,10 @@ export function clientErrorHandler (
 
     // Of pipelined requests, only the one whose turn it is has the socket.
     const isInTurn = latest.raw.socket === socket
-    if (isReceived || !isInTurn || latest.raw.headersSent) return void socket.destroy()
+    if (isReceived || !isInTurn || latest.raw.headersSent) {
+      socket.destroy()
+      return
+    }
     // Its body is at fault. Node aborts no request that has its response, so the body is released here.
     socket.once('close', () => { latest.request.raw.destroy() })
     sendError(error, latest.request, latest.header('connection', 'close'))

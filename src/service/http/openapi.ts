@@ -1,4 +1,4 @@
-import { finished, Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { version } from '../configuration/configuration.js'
@@ -97,8 +97,8 @@ html.dark-mode .swagger-ui .headers .header-col { color: inherit }
 async function apiPage (app: FastifyInstance): Promise<void> {
   app.get('/', (_request, reply) => reply.redirect('./docs'))
   // A file whose client has left is closed.
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if (payload instanceof Readable) finished(reply.raw, () => { payload.destroy() })
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    if (payload instanceof Readable) request.raw.once('close', () => { payload.destroy() })
     done()
   })
   await app.register(import('@fastify/swagger-ui'), {

@@ -37,6 +37,8 @@ export async function listen (app: FastifyInstance, host: string, port: number):
   // Allows the owner and the group to connect, for example a proxy.
   if (isSocketPath(host)) await chmod(host, 0o660)
   for (const server of servers) {
+    // Fastify's handler is only on `app.server`.
+    if (server !== app.server) server.on('clientError', (...error) => { app.server.emit('clientError', ...error) })
     server.on(server instanceof https.Server ? 'secureConnection' : 'connection', writeInOnePiece)
   }
   return servers.filter(server => server !== app.server)
