@@ -8,12 +8,20 @@ import type { PlantStore } from './stores/store.js'
  * @throws what `open` throws; an Error in any case, since Fastify takes a rejection with `undefined` for a success
  */
 export async function openStore (app: FastifyInstance, store: PlantStore, closeTimeout: number): Promise<void> {
+  let isOpened = false
+  let isAppClosed = false
+
+  app.addHook('onClose', async () => {
+    isAppClosed = true
+    if (isOpened) await closeStore(store, closeTimeout)
+  })
   try {
-    const isOpened = await store.open?.() === true
-    if (isOpened) app.addHook('onClose', () => closeStore(store, closeTimeout))
+    isOpened = await store.open?.() === true
   } catch (error) {
     throw error instanceof Error ? error : new Error(`the store could not be opened: ${messageOf(error)}`)
   }
+  // Fastify's pluginTimeout was over before the store was open.
+  if (isAppClosed && isOpened) await closeStore(store, closeTimeout)
 }
 
 async function closeStore (store: PlantStore, timeout: number): Promise<void> {

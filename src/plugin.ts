@@ -5,7 +5,7 @@ import { openStore } from './open-store.js'
 import { checkOptions, type PlantStoreOptions } from './options.js'
 import { bearerAuthentication } from './route/authentication.js'
 import { bodyParser, checkHeaders } from './route/body-parser.js'
-import { setCompilers } from './route/compilers.js'
+import { requestedPlant, setCompilers } from './route/compilers.js'
 import { plantCreator } from './route/create-plant.js'
 import { errorHandler } from './route/errors.js'
 import { PENDING, PendingRequests, type PendingRequest } from './route/pending-requests.js'
@@ -46,11 +46,9 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
   })
 
   const config = { swaggerTransform: describeOperation }
-  app.post('/plants', { schema: createPlantSchema(), bodyLimit, config }, request => {
-    // A hook of the host may have set attachValidation.
-    if (request.validationError) throw request.validationError
-    return createPlant(request.body, request.getDecorator<PendingRequest>(PENDING))
-  })
+  app.post('/plants', { schema: createPlantSchema(), bodyLimit, config }, request => (
+    createPlant(requestedPlant(request), request.getDecorator<PendingRequest>(PENDING))
+  ))
 
   await openStore(app, store, storeTimeout)
 }

@@ -13,7 +13,7 @@ const CHUNK_BYTES = 512
  */
 export function checkHeaders (all: PendingRequests, bodyLimit: number): onRequestHookHandler {
   return function checkHeaders (request, reply, done) {
-    const pending = new PendingRequest(all)
+    const pending = new PendingRequest(all, request.raw.socket)
     request.setDecorator(PENDING, pending)
     // The client leaves, or a hook of the host takes the response over.
     reply.raw.on('close', () => { pending.end() })
@@ -70,15 +70,16 @@ export function bodyParser (bodyLimit: number) {
     }
 
     function fail (): void {
-      end(new ApiError('bodyMissing', 'The body could not be read: send the request again'))
+      end(unreadable('could not be read: send the request again'))
     }
 
     // The client has left, or a stream of the host's fails; that may do so when it is refused already.
     payload.on('error', fail)
     // For each request, it would take 5 % of the processor time.
     if (payload !== request.raw) payload.on('close', fail)
-    // It was read before, or the client has left: no event will follow.
-    if (payload.destroyed || payload.readableEnded) return fail()
+    // Of these, no event will follow.
+    if (payload.readableEnded) return end(unreadable('was read before the plugin: see "Serverless" in docs/embedding.md'))
+    if (payload.destroyed) return fail()
     const refusal = refusalOf(request, payload, pending)
     if (refusal !== undefined) return end(refusal)
     payload.on('data', add).on('end', parse).resume()
@@ -92,4 +93,8 @@ function refusalOf (
   if (payload !== raw) return pending.hold(0)
   if (!/^(?:identity)?$/i.test(headers['content-encoding'] ?? '')) return new ApiError('mediaTypeUnsupported')
   return pending.hold(0, Number(headers['content-length']) || 0)
+}
+
+function unreadable (fault: string): ApiError {
+  return new ApiError('bodyMissing', `The body ${fault}`)
 }

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import SerializerSelector from '@fastify/fast-json-stringify-compiler'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../api-error.js'
-import { validatePlant } from '../plant.js'
+import { validatePlant, type NewPlant } from '../plant.js'
 import { responses } from './schemas.js'
 
 /** Of validators or of serializers: Fastify's own types of both do not fit together. */
@@ -43,6 +43,17 @@ function withOwnSerializers (others: Compiler): Compiler {
 function validateBody (body: unknown): ReturnType<typeof validatePlant> {
   // Fastify validates null if there is no body; the parser refuses a literal null.
   return body === null ? { error: new ApiError('bodyMissing') } : validatePlant(body)
+}
+
+/**
+ * The plant of a request as the hooks of the app have left it.
+ * @throws the error of the validation if a hook has set `attachValidation`; `internal` if the body is no plant any more
+ */
+export function requestedPlant ({ body, validationError }: FastifyRequest<any>): NewPlant {
+  if (validationError) throw validationError
+  const validated = validatePlant(body)
+  if ('value' in validated) return validated.value
+  throw new ApiError('internal', 'The app made the plant invalid; this request did not store it', validated.error)
 }
 
 /** Fastify's own. What else a host's hook sends with this status is passed on, and an Error as Fastify sends it. */

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { onSendHookHandler } from 'fastify'
 import { ApiError } from '../api-error.js'
 import { systemClock, type Clock } from '../clock.js'
@@ -56,7 +57,11 @@ export class PendingRequests {
 
   readonly #look = (): void => {
     const soon = this.clock.now() + TICK_MS
-    for (const request of this.#counted.filter(({ deadline }) => deadline <= soon)) request.expire()
+    for (const request of [...this.#counted]) {
+      if (request.deadline <= soon) request.expire()
+      // On Node 20 and 22, a response that waits for its turn emits no `close` when its connection closes.
+      if (request.connection?.destroyed === true) request.end()
+    }
     this.#timer = this.pending > 0 ? this.clock.setTimeout(this.#look, TICK_MS) : undefined
   }
 }
@@ -71,7 +76,8 @@ export class PendingRequest {
   #isOver = false
   #isInStore = false
 
-  constructor (private readonly all: PendingRequests) {}
+  /** @param connection none if a request does not come over one, as in an adapter for AWS Lambda */
+  constructor (private readonly all: PendingRequests, readonly connection?: Socket) {}
 
   /** @returns the error of a request for whose body there is no room */
   refusalOf (bytes: number): ApiError | undefined {

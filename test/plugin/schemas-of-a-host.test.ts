@@ -50,9 +50,7 @@ t.test('onRoute adds a response: the app\'s serializer writes it', async t => {
     'JSON Schema': { schema: limitedSchema, expected: filtered },
     $ref: { schema: { $ref: 'limited#' }, expected: filtered },
     content: { schema: { content }, expected: filtered },
-    TypeBox: { schema: typed, expected: filtered },
-    // In the shape of the plugin's errors, it passes on what a hook sends.
-    ErrorSchema: { schema: ErrorSchema, expected: { ...limited, secret: 'not in the schema' } }
+    TypeBox: { schema: typed, expected: filtered }
   }
   for (const [name, { schema, expected }] of Object.entries(schemas)) {
     const { app } = await changing(t, route => {
@@ -116,22 +114,14 @@ t.test('onRoute adds a schema: it is compiled by whatever compilers the app has'
     Object.assign(schema, { headers: limitedSchema, querystring: limitedSchema })
     schema.response = { ...schema.response, 429: limitedSchema }
   }
-  const compilersFactory = { buildValidator: () => validator as never, buildSerializer: () => serializer as never }
-  const [ofInstance, ofController, withOptions] = [
-    await changing(t, onRoute, {}, app => {
-      app.setValidatorCompiler(validator).setSerializerCompiler(serializer)
-      refuseWithLimited(app)
-    }),
-    await changing(t, onRoute, { schemaController: { compilersFactory } }, refuseWithLimited),
-    await changing(t, onRoute, { ajv: { customOptions: { coerceTypes: false } } })
-  ]
-  // Fastify writes the names of headers in lower case, except for a compiler that the app has set.
-  for (const [{ app }, header] of [[ofInstance, 'statusCode'], [ofController, 'statuscode']] as const) {
-    t.equal((await create(app, '/plants', PLANT, { 'x-limited': '1' })).body, '{}')
-    t.strictSame(seen, ['querystring: statusCode', `headers: ${header}`, '429'])
-    await keepsTheContract(t, app)
-    seen.length = 0
-  }
+  const ofHost = await changing(t, onRoute, {}, app => {
+    app.setValidatorCompiler(validator).setSerializerCompiler(serializer)
+    refuseWithLimited(app)
+  })
+  t.equal((await create(ofHost.app, '/plants', PLANT, { 'x-limited': '1' })).body, '{}')
+  t.strictSame(seen, ['querystring: statusCode', 'headers: statusCode', '429'])
+  await keepsTheContract(t, ofHost.app)
+  const withOptions = await changing(t, onRoute, { ajv: { customOptions: { coerceTypes: false } } })
   const notCoerced = await create(withOptions.app, '/plants?retry=7', PLANT)
   t.match(notCoerced.json(), { statusCode: 400, message: 'querystring/retry must be integer' })
 })
@@ -215,7 +205,6 @@ t.test('preHandler replaces the body: a plant is read once and stored; else only
     'an id beyond int64': { id: 2n ** 63n, name: 'Ficus' },
     'a lone surrogate': { id: 1n, name: '\ud800' },
     'a tag that is null': { id: 1n, name: 'Ficus', tag: null },
-    'a getter that throws': { id: 1n, get name () { throw new Error('secret') } },
     undefined,
     null: null,
     'a string': 'Ficus'
@@ -241,10 +230,13 @@ t.test('preHandler replaces the body: a plant is read once and stored; else only
   ])
 })
 
-t.test('onRoute replaces or removes the schema of the body or its compiler: only plants are stored', async t => {
-  const anything = { type: 'object', additionalProperties: true }
+t.test('onRoute replaces the schema of the body: the plugin\'s validation applies', async t => {
+  const { app } = await changing(t, ({ schema }) => { schema.body = { type: 'object', additionalProperties: true } })
+  await keepsTheContract(t, app)
+})
+
+t.test('onRoute removes the validation of the body: what is no plant is a 500, and is not stored', async t => {
   const changes: Record<string, OnRoute> = {
-    'another schema': ({ schema }) => { schema.body = anything },
     'another validator': route => {
       route.validatorCompiler = () => value => ({ value: { ...Object(value), more: 1 } })
     },

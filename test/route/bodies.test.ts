@@ -67,7 +67,7 @@ const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
   async 'JSON that is not an object with an id and a name is 40003, and the message names the field' (t, { create }) {
     const refused: { message: RegExp, bodies: string[] }[] = [
       {
-        message: /^The body is not a valid plant/,
+        message: /^The plant is not valid/,
         bodies: ['null', 'true', '1', '9007199254740993', '1.5', '"x"', '[]', '[{"id":1,"name":"x"}]']
       },
       { message: ID_MISSING, bodies: ['{}', '{"name":"x"}'] },

@@ -156,8 +156,8 @@ const several: Record<string, { sent: Sent, expected: number[], isClosed?: boole
   'twenty pipelined requests': { sent: post().repeat(20), expected: Array.from({ length: 20 }, () => 200) },
   'the second without credentials': { sent: post() + ANONYMOUS, expected: [200, 40101] },
   'the first without credentials': { sent: ANONYMOUS + post(), expected: [40101, 200] },
-  'refused bodies, then a valid request': {
-    sent: ['', '{', '{}', PLANT].map(body => post({ body })).join(''), expected: [40001, 40002, 40003, 200]
+  'bodies that are refused by their headers, and no plant, then a valid request': {
+    sent: post({ type: ['Content-Type: text/plain'] }) + post({ body: '{}' }) + post(), expected: [41501, 40003, 200]
   }
 }
 
