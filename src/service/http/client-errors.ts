@@ -33,9 +33,15 @@ export function clientErrorHandler (
     const isAnswered = isReceived && latest.raw.writableFinished
     if (latest === undefined || isAnswered) return respond(error, socket)
 
+    if (isReceived) {
+      // A client may have sent a body without its length: the connection closes after the response.
+      socket.pause()
+      latest.raw.once('close', () => { socket.destroySoon() })
+      return
+    }
     // Of pipelined requests, only the one whose turn it is has the socket.
     const isInTurn = latest.raw.socket === socket
-    if (isReceived || !isInTurn || latest.raw.headersSent) {
+    if (!isInTurn || latest.raw.headersSent) {
       socket.destroy()
       return
     }
