@@ -78,7 +78,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
       "kind: 'busy', message: 'the database thread exited'"
     ],
     ['results of the thread assigned to the wrong plants', 'return answer.map', 'return answer.toReversed().map'],
-    ['a tag that is not stored', 'tag = null }) => [id, name, tag]', 'tag = null }) => [id, name, null]']
+    ['a tag that is not stored', 'rows.push([id, name, tag])', 'rows.push([id, name, null])']
   ],
   'route/pending-requests.js': [
     ['a dropped deadline', 'request.expire()', 'undefined'],

@@ -60,7 +60,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
   const open = () => {
     const writer = simulated instanceof SimulatedMongo
       ? new MongoWriter(simulated.connect(), story.ownClient ? () => simulated.connect() : undefined, clock)
-      : new SqliteClient('simulated.db', clock, simulated.startThread)
+      : new SqliteClient('simulated.db', simulated.startThread)
     const store = new BatchedPlantStore(rejectingWriter(writer, simulated), clock, random.next)
     const queue = new PendingRequests({ queueLimit, queueBytes: 1_000_000 }, clock)
     const counting: PlantStore = {

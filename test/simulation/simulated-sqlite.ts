@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { RowResult } from '../../src/stores/sqlite/plants-table.js'
-import type { Failure, FailureKind } from '../../src/stores/sqlite/sqlite-error.js'
+import type { Failure } from '../../src/stores/sqlite/sqlite-error.js'
 import type { SqliteAnswer, SqliteRequest } from '../../src/stores/sqlite/sqlite-worker.js'
 import { SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
@@ -13,19 +13,21 @@ export class SimulatedSqlite extends SimulatedStore {
     const fault = this.takeFault('connect')
     if (fault !== undefined) {
       this.faultBegins()()
-      throw new Error('no thread')
+      throw Object.assign(new Error('no thread'), { code: 'ERR_WORKER_INIT_FAILED' })
     }
     return new SimulatedThread(this)
   }
 
   /** Executes a request. Calls back once, with the answer, or with nothing if the thread dies. */
-  serve (request: SqliteRequest, done: (answer: SqliteAnswer | undefined) => void): void {
-    if (request.kind !== 'write') return this.#after(() => done('writable'))
+  serve (
+    request: Exclude<SqliteRequest, 'close'>, done: (answer: SqliteAnswer | undefined) => void
+  ): void {
+    if ('check' in request) return this.#after(() => done('writable'))
     this.writes++
     const fault = this.takeFault('write')
     const ends = fault === undefined ? () => {} : this.faultBegins()
-    const ids = request.rows.map(([id]) => id)
-    const texts = request.rows.map(([, name, tag]) => textOf({ name, tag: tag ?? undefined }))
+    const ids = request.map(([id]) => id)
+    const texts = request.map(([, name, tag]) => textOf({ name, tag: tag ?? undefined }))
     const plants = texts.map((text, i) => `${ids[i]} ${text}`).join(', ')
     this.log?.(fault === undefined ? `write of ${plants}` : `write of ${plants} meets ${JSON.stringify(fault)}`)
     if (fault?.kind === 'dies' || fault?.kind === 'slow') this.isUncertain = true
@@ -44,7 +46,9 @@ export class SimulatedSqlite extends SimulatedStore {
       if (fault.perhaps) this.isUncertain = true
       if (fault.permanent) this.hasRefused = true
       if (fault.perhaps && fault.stores) this.#write(ids, texts)
-      return { kind: kindOf(fault), message: 'failed', reach: this.random.chance(0.5) ? 'connection' : undefined }
+      const kind = kindOf(fault)
+      const mayClose = kind !== 'refused' && this.random.chance(0.5)
+      return { kind, message: 'failed', ...mayClose && { closes: true } }
     }
     return this.#write(ids, texts)
   }
@@ -64,25 +68,34 @@ export class SimulatedSqlite extends SimulatedStore {
   }
 }
 
-function kindOf ({ perhaps, permanent }: { perhaps: boolean, permanent: boolean }): FailureKind {
+function kindOf ({ perhaps, permanent }: { perhaps: boolean, permanent: boolean }): Failure['kind'] {
   if (perhaps) return 'unknown'
   return permanent ? 'refused' : 'busy'
 }
 
-/** Like a worker thread, processes one request after the other. */
+/** Like a worker thread, opens the file first, and processes one request after the other. */
 class SimulatedThread extends EventEmitter {
   readonly #sqlite: SimulatedSqlite
   readonly #requests: SqliteRequest[] = []
-  #isBusy = false
+  #isBusy = true
   #hasEnded = false
 
   constructor (sqlite: SimulatedSqlite) {
     super()
     this.#sqlite = sqlite
+    sqlite.clock.setTimeout(() => {
+      this.emit('message', { openedFile: 'simulated' })
+      this.#isBusy = false
+      this.#next()
+    }, 1)
   }
 
+  ref (): void {}
+
+  unref (): void {}
+
   postMessage (request: SqliteRequest): void {
-    if (request.kind === 'write') this.#sqlite.writesInFlight++
+    if (Array.isArray(request)) this.#sqlite.writesInFlight++
     this.#requests.push(request)
     this.#next()
   }
@@ -92,20 +105,20 @@ class SimulatedThread extends EventEmitter {
     if (request === undefined || this.#isBusy || this.#hasEnded) return
     this.#isBusy = true
     this.#requests.shift()
-    if (request.kind === 'close') return this.#end()
+    if (request === 'close') return this.#end()
     this.#sqlite.serve(request, answer => {
       this.#isBusy = false
-      if (request.kind === 'write') this.#sqlite.writesInFlight--
+      if (Array.isArray(request)) this.#sqlite.writesInFlight--
       if (answer === undefined) return this.#end()
       this.emit('message', answer)
-      if ((answer as Failure).reach === 'connection') return this.#end()
+      if ((answer as Failure).closes) return this.#end()
       this.#next()
     })
   }
 
   #end (): void {
     this.#hasEnded = true
-    this.#sqlite.writesInFlight -= this.#requests.filter(({ kind }) => kind === 'write').length
+    this.#sqlite.writesInFlight -= this.#requests.filter(request => Array.isArray(request)).length
     this.#sqlite.clock.setTimeout(() => this.emit('exit', 0), 1)
   }
 }

@@ -14,7 +14,9 @@ export interface SqlitePlantStoreOptions {
  * any of its plants is acknowledged. The database lives in a worker thread, so that no commit blocks the event loop.
  * @throws {TypeError} if there is no path of a file
  */
-export function sqlitePlantStore ({ path }: SqlitePlantStoreOptions): PlantStore {
+export function sqlitePlantStore (options: SqlitePlantStoreOptions): PlantStore {
+  // A caller in JavaScript may pass none.
+  const path: unknown = (options as SqlitePlantStoreOptions | undefined)?.path
   if (typeof path !== 'string' || /^($|:memory:$|file:)/.test(path)) {
     throw new TypeError('sqlitePlantStore: the option path must be the path of the database file; for plants in memory, use memoryPlantStore()')
   }

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { systemClock } from '../../../src/clock.js'
 import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src/stores/store.js'
 import { SqliteClient } from '../../../src/stores/sqlite/sqlite-client.js'
 import type { SqliteRequest } from '../../../src/stores/sqlite/sqlite-worker.js'
@@ -112,7 +111,7 @@ t.test('a store that failed to open can be opened later; a closed one cannot', a
   const store = storeAt(t, path)
   await t.rejects(store.open(), {
     name: StoreUnusable.name,
-    message: /^SQLite: \S+plants\.db is an SQLite database of another program: choose another folder$/
+    message: /^SQLite: \S+plants\.db is an SQLite database of another program: choose another path$/
   })
   other.exec('DROP TABLE songs')
   other.close()
@@ -125,66 +124,65 @@ t.test('a store that failed to open can be opened later; a closed one cannot', a
 })
 
 t.test('a thread whose code cannot be loaded, as in a bundle, makes the store unusable at once', async t => {
-  const message = /^SQLite: .* thread cannot be loaded \(.*\): if the app is bundled, mark plant-store as external$/
+  const message = /^SQLite: no thread for the database could be started: .*if the app is bundled, mark plant-store/
   for (const address of [import.meta.url, undefined]) {
-    const client = new SqliteClient('plants.db', systemClock, () => new Worker(new URL('./missing.js', address)))
+    const client = new SqliteClient('plants.db', () => new Worker(new URL('./missing.js', address)))
     await t.rejects(client.open(), { name: StoreUnusable.name, message })
   }
 })
 
-/** A thread that does with each request what the test says. */
+/** A thread that has opened its file, and does with each request what the test says. */
 class FakeThread extends EventEmitter {
-  constructor (private readonly serve: (request: SqliteRequest, thread: FakeThread) => void) { super() }
+  constructor (private readonly serve: (request: SqliteRequest, thread: FakeThread) => void, opens = true) {
+    super()
+    if (opens) setImmediate(() => this.emit('message', { openedFile: 'a file' }))
+  }
 
   postMessage (request: SqliteRequest): void {
     setImmediate(() => this.serve(request, this))
   }
+
+  ref (): void {}
+
+  unref (): void {}
 }
 
 t.test('a write and a check that are asked at once each get their own answer', async t => {
   const refusal = { kind: 'refused', message: 'no' } as const
-  const thread = new FakeThread((request, thread) => {
-    thread.emit('message', request.kind === 'check' ? 'writable' : [refusal])
+  const thread = () => new FakeThread((request, thread) => {
+    thread.emit('message', 'check' in (request as object) ? 'writable' : [refusal])
   })
-  const client = new SqliteClient('plants.db', systemClock, () => thread)
-  const results = await Promise.all([client.check(true), client.write([FICUS], soon(), soon()), client.check(false)])
+  const client = new SqliteClient('plants.db', thread)
+  const results = await Promise.all([client.check(true), client.write([FICUS]), client.check(false)])
   t.match(results, [undefined, [{ name: 'PlantNotStored', message: 'SQLite: no', permanent: true }], undefined])
-  const confused = new FakeThread((_request, thread) => { thread.emit('message', 'writable') })
-  const write = new SqliteClient('plants.db', systemClock, () => confused).write([FICUS], soon(), soon())
+  const confused = () => new FakeThread((_request, thread) => { thread.emit('message', 'writable') })
+  const write = new SqliteClient('plants.db', confused).write([FICUS])
   await t.rejects(write, { name: 'TypeError' }, 'what a check is told says nothing about a plant')
 })
 
 t.test('a plant behind a check after which the thread exits is not stored, whatever the check says', async t => {
-  for (const kind of ['busy', 'unknown', 'unusable'] as const) {
-    const thread = new FakeThread((request, thread) => {
-      if (request.kind !== 'check') return
-      thread.emit('message', { kind, message: 'closed', reach: 'connection' })
+  for (const kind of ['busy', 'unknown'] as const) {
+    const thread = () => new FakeThread((request, thread) => {
+      if (Array.isArray(request)) return
+      thread.emit('message', { kind, message: 'closed', closes: true })
       thread.emit('exit')
     })
-    const client = new SqliteClient('plants.db', systemClock, () => thread)
+    const client = new SqliteClient('plants.db', thread)
     const check = client.check(true)
-    const write = client.write([FICUS], soon(), soon())
+    const write = client.write([FICUS])
     await t.rejects(check, { message: 'SQLite: closed' })
-    t.match(await write, { name: 'PlantNotStored', message: 'SQLite: closed' }, kind)
+    t.match(await write, { name: 'PlantNotStored', message: 'SQLite: closed', permanent: false }, kind)
   }
 })
 
-t.test('with the shortest timeout, a create waits for a lock that another program holds for a moment', async t => {
-  const lockWaits: number[] = []
-  const thread = new FakeThread((request, thread) => {
-    if (request.kind === 'write') lockWaits.push(request.lockWaitMs)
-    thread.emit('message', 'all stored')
-  })
-  const client = new SqliteClient('plants.db', { ...systemClock, now: () => 0 }, () => thread)
-  for (const deadline of [10_000, 500, 300]) await client.write([FICUS], deadline, deadline)
-  t.strictSame(lockWaits, [250, 150, -50])
-})
-
-t.test('a thread that dies in its first write leaves the outcome open', async t => {
-  const thread = new FakeThread((_request, thread) => {
+t.test('a thread that dies in its first write leaves the outcome open, before it has opened the file not', async t => {
+  const dying = (opens: boolean) => () => new FakeThread((_request, thread) => {
     thread.emit('error', new Error('out of memory'))
     thread.emit('exit', 1)
-  })
-  const error = await new SqliteClient('plants.db', systemClock, () => thread).write([FICUS], 10_000, 10_000)
-  t.match(error, { name: PlantOutcomeUnknown.name, message: 'SQLite: the database thread exited: out of memory' })
+  }, opens)
+  const first = new SqliteClient('plants.db', dying(true)).write([FICUS])
+  t.match(await first, { name: PlantOutcomeUnknown.name, message: 'SQLite: the database thread exited: out of memory' })
+  const never = new SqliteClient('plants.db', dying(false))
+  t.match(await never.write([FICUS]), { name: PlantNotStored.name, permanent: true })
+  await t.rejects(never.open(), { name: StoreUnusable.name, message: /could be started: out of memory$/ })
 })
