@@ -35,8 +35,8 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
   'stores/batching/batch-queue.js': [
     [
       'an uncertain outcome reported as not stored after a later attempt',
-      'earlierError instanceof PlantOutcomeUnknown ? earlierError : error',
-      'error'
+      'earlier instanceof PlantOutcomeUnknown &&',
+      'false &&'
     ],
     [
       'a write that rejects reported as not stored',
@@ -55,7 +55,8 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ],
     ['a close that gives up pending plants without sending them', 'this.#outage === undefined ?', 'false ?'],
     ['more than one transaction at a time', 'length >= this.writer.maxInFlight', 'length > this.writer.maxInFlight'],
-    ['a missing retry', 'isPermanent(error) || this.isClosed || !hasTime', 'true'],
+    ['a missing retry', 'isPermanent(error) || this.isClosed || !hasTime(create)', 'true'],
+    ['a plant that fails alone, and counts as an outage', 'this.#outage === undefined && isSuspect', 'false'],
     ['a lost part of a batch', 'this.#pending.add(create)', 'if (index > 0) this.#pending.add(create)'],
     ['a probe that is the last one', '#pause(failures), probe: undefined', '#pause(failures), probe: batch'],
     ['an outage without an end', 'this.#outage = undefined;', ';'],
@@ -68,8 +69,8 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['no pause between attempts', 'longest * (0.5 + this.random() / 2)', '0']
   ],
   'stores/batching/pending-creates.js': [
-    ['plants that failed by themselves and wait without an end', '(create.failure?.dueAt ?? now) <= now', 'false'],
-    ['a plant that is lost before it is sent', 'this.#first.pop()', 'this.#first.splice(-2)']
+    ['plants that failed by themselves and wait without an end', 'failure.dueAt <= now', 'false'],
+    ['a plant that is lost before it is sent', 'this.#head++', 'this.#head += 2']
   ],
   'stores/sqlite/sqlite-client.js': [
     [

@@ -1,7 +1,8 @@
 import type { Clock } from '../../clock.js'
 import { channels, type BatchMessage } from '../../diagnostics.js'
-import { checkedPlant, PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant } from '../store.js'
-import { PendingCreates, type PendingCreate } from './pending-creates.js'
+import type { NewPlant } from '../../plant.js'
+import { checkedPlant, PlantNotStored, PlantOutcomeUnknown, type CreateOutcome } from '../store.js'
+import { LARGEST_BATCH, PendingCreates, type PendingCreate } from './pending-creates.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from './store-writer.js'
 
 /** With less time left a plant is not sent again, since that could only leave its outcome open. */
@@ -14,7 +15,7 @@ const TICK_MS = 5
 const CLOSE_MARGIN_MS = 1_000
 const LONGEST_CLOSE_MS = 61_000
 
-/** From when a batch fails as a whole until one does not. One batch at a time is sent, as a probe, after each pause. */
+/** From when a batch fails as a whole until one does not. One plant at a time is sent, as a probe, after each pause. */
 interface Outage {
   failures: number
   resumeAt: number
@@ -32,6 +33,9 @@ type StoreState =
  *
  * A request is sent at the end of the event loop's turn, with all others of the turn. While batches are in flight, it
  * waits until one is complete or for the next tick: one that hangs does not hold up later ones.
+ *
+ * A batch can fail as a whole because the store is down, or because of one of its plants. So after it single plants are
+ * sent, each time another one, and then batches of two, four and so on: the plant that fails them all is soon alone.
  */
 export class BatchQueue {
   state: StoreState = { kind: 'not tried' }
@@ -39,6 +43,8 @@ export class BatchQueue {
   readonly #pending = new PendingCreates()
   readonly #inFlight: (readonly PendingCreate[])[] = []
   #outage: Outage | undefined
+  /** The most plants in a batch. */
+  #batchLimit = LARGEST_BATCH
   #lastDeadline = 0
   #turn: object | undefined
   #timer: object | undefined
@@ -64,7 +70,7 @@ export class BatchQueue {
   /** Writes once what was not sent yet. Resolves when every request has its outcome, soon after the last deadline. */
   async close (): Promise<void> {
     this.isClosed = true
-    const failed = this.#outage === undefined ? this.#pending.takeRetries() : this.#pending.takeUntil(Infinity)
+    const failed = this.#outage === undefined ? this.#pending.takeRetries() : this.#takeAll()
     failed.forEach(giveUp)
     this.#send()
     const end = Math.min(this.#lastDeadline + CLOSE_MARGIN_MS, this.clock.now() + LONGEST_CLOSE_MS)
@@ -73,7 +79,11 @@ export class BatchQueue {
     }
     const unknown = new PlantOutcomeUnknown('the store was closed before the write was complete')
     for (const batch of this.#inFlight) this.#settle(batch, unknown, this.clock.now())
-    this.#pending.takeUntil(Infinity).forEach(giveUp)
+    this.#takeAll().forEach(giveUp)
+  }
+
+  #takeAll (): PendingCreate[] {
+    return this.#pending.takeUntil(Infinity)
   }
 
   readonly #tick = (): void => {
@@ -87,7 +97,7 @@ export class BatchQueue {
     const now = this.clock.now()
     this.#pending.takeUntil(now).forEach(giveUp)
     while (this.#maySend(now)) {
-      const batch = this.#pending.takeBatch(now)
+      const batch = this.#pending.takeBatch(this.#batchLimit, now)
       if (batch.length === 0) break
       this.#write(batch, now)
     }
@@ -138,14 +148,8 @@ export class BatchQueue {
         continue
       }
       const error = result ?? new PlantOutcomeUnknown('the store gave no result')
-      const { error: earlierError, attempts = 0 } = create.failure ?? {}
-      // An outage has a pause of its own.
-      const dueAt = hasFailed ? now : now + this.#pause(attempts)
-      // Once an attempt has left the outcome open, no later failure can settle it.
-      const lastingError = earlierError instanceof PlantOutcomeUnknown ? earlierError : error
-      create.failure = { error: lastingError, attempts: attempts + 1, dueAt }
-      const hasTime = dueAt + MINIMUM_ATTEMPT_MS < create.deadline
-      if (isPermanent(error) || this.isClosed || !hasTime) {
+      this.#noteFailure(create, error, hasFailed, batch.length === 1, now)
+      if (isPermanent(error) || this.isClosed || !hasTime(create)) {
         giveUp(create)
       } else {
         this.#pending.add(create)
@@ -155,14 +159,34 @@ export class BatchQueue {
     return retries
   }
 
+  #noteFailure (create: PendingCreate, error: CreateError, ofBatch: boolean, isAlone: boolean, now: number): void {
+    const { error: earlier, attempts = 0, hasFailedAlone = false } = create.failure ?? {}
+    // Once an attempt has left the outcome open, no later failure can settle it.
+    const isOpen = earlier instanceof PlantOutcomeUnknown && !(error instanceof PlantOutcomeUnknown)
+    const failedAlone = hasFailedAlone || (ofBatch && isAlone)
+    // An outage has a pause of its own, but for a plant that may be its cause.
+    const dueAt = ofBatch && !failedAlone ? now : now + this.#pause(attempts)
+    create.failure = {
+      error: isOpen ? new PlantOutcomeUnknown(error.message, { cause: error.cause }) : error,
+      attempts: attempts + 1,
+      dueAt,
+      hasFailedAlone: failedAlone
+    }
+  }
+
   #noteOutage (batch: readonly PendingCreate[], hasFailed: boolean, now: number): void {
     if (!hasFailed) {
       this.#outage = undefined
+      this.#batchLimit = Math.min(this.#batchLimit * 2, LARGEST_BATCH)
       return
     }
+    const isSuspect = batch[0]?.failure?.hasFailedAlone === true
+    // A plant that fails alone, while others do not, tells nothing about the store.
+    if (this.#outage === undefined && isSuspect) return
     // Any batch but the probe was in flight when the outage began, and tells nothing new.
     if (this.#outage !== undefined && this.#outage.probe !== batch) return
     const failures = this.#outage?.failures ?? 0
+    this.#batchLimit = 1
     this.#outage = { failures: failures + 1, resumeAt: now + this.#pause(failures), probe: undefined }
   }
 
@@ -184,6 +208,10 @@ export class BatchQueue {
 
 function giveUp ({ reject, failure }: PendingCreate): void {
   reject(failure?.error ?? new PlantNotStored('the store was too busy to take it in time, or was closed'))
+}
+
+function hasTime ({ deadline, failure }: PendingCreate): boolean {
+  return (failure?.dueAt ?? 0) + MINIMUM_ATTEMPT_MS < deadline
 }
 
 function isPermanent (result: WriteResult): boolean {

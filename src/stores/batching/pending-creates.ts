@@ -1,10 +1,13 @@
-import type { CreateOutcome, NewPlant } from '../store.js'
+import type { NewPlant } from '../../plant.js'
+import type { CreateOutcome } from '../store.js'
 import type { CreateError } from './store-writer.js'
 
 /** Of 512 at once, the main thread answers some while the others are written: 4 % less time than in one batch. */
-const LARGEST_BATCH = 256
+export const LARGEST_BATCH = 256
 /** A MongoDB command holds 16 MiB, and a character takes 3 bytes at most. */
 const BATCH_CHARACTERS = 4_000_000
+/** Arrivals that were taken are removed from the array when there are so many. */
+const LONGEST_GAP = 1_024
 
 /** A create request without an outcome. */
 export interface PendingCreate {
@@ -12,111 +15,127 @@ export interface PendingCreate {
   readonly deadline: number
   readonly resolve: (outcome: CreateOutcome) => void
   readonly reject: (reason: Error) => void
-  /** The error of the request so far, the number of failed attempts, and when it may be sent again. */
-  failure: { readonly error: CreateError, readonly attempts: number, readonly dueAt: number } | undefined
+  failure: Failure | undefined
 }
 
-/**
- * The create requests that wait to be sent. The cost of each does not depend on how many there are, unless their
- * deadlines pass in another order than that of their arrival.
- */
+/** The last error of a create request, the number of failed attempts, and when it may be sent again. */
+export interface Failure {
+  readonly error: CreateError
+  readonly attempts: number
+  readonly dueAt: number
+  /** Whether it has failed in a batch of its own: it may be the one that fails every batch that it is in. */
+  readonly hasFailedAlone: boolean
+}
+
+/** The create requests that wait to be sent. */
 export class PendingCreates {
-  /** In the order of arrival; the first are reversed, as they are taken often. */
-  #first: PendingCreate[] = []
-  #last: PendingCreate[] = []
-  /** Whether the arrivals are in the order of their deadlines too, as a rule: then only the first is looked at. */
-  #areInOrder = true
-  /** If not: no arrival has an earlier deadline. */
-  #earliestDeadline = Infinity
-  /** From batches that came back. All are looked at. */
+  /** In the order of their arrival, none of them sent yet. Those before the head were taken. */
+  #arrivals: PendingCreate[] = []
+  #head = 0
+  /** From batches that came back. */
   #retries: PendingCreate[] = []
 
   isEmpty (): boolean {
-    return this.#retries.length === 0 && !this.#hasArrivals()
+    return this.#retries.length === 0 && this.#firstArrival() === undefined
   }
 
   add (create: PendingCreate): void {
-    if (create.failure !== undefined) {
-      this.#retries.push(create)
-      return
-    }
-    const newest = this.#last.at(-1) ?? this.#first[0]
-    if (newest === undefined) {
-      this.#areInOrder = true
-      this.#earliestDeadline = create.deadline
-    } else if (create.deadline < newest.deadline) {
-      this.#areInOrder = false
-      this.#earliestDeadline = Math.min(this.#earliestDeadline, create.deadline)
-    }
-    this.#last.push(create)
+    if (create.failure === undefined) this.#arrivals.push(create)
+    else this.#retries.push(create)
   }
 
   /**
    * Takes the retries that are due, then arrivals, up to the first that does not fit. While there are arrivals, retries
-   * get half of the places: plants that fail again and again do not hold up others.
+   * get half of the places: plants that fail again and again do not hold up others. One that has failed alone is sent
+   * alone.
    */
-  takeBatch (now: number): PendingCreate[] {
-    const batch: PendingCreate[] = []
-    let characters = 0
-    function addIfItFits (create: PendingCreate): boolean {
-      characters += create.plant.name.length + (create.plant.tag?.length ?? 0)
-      const isFull = batch.length === LARGEST_BATCH || characters > BATCH_CHARACTERS
-      if (isFull && batch.length > 0) return false
-      batch.push(create)
-      return true
+  takeBatch (limit: number, now: number): PendingCreate[] {
+    const alone = limit === 1 ? undefined : this.#takeRetry(create => isDue(create, now) && hasFailedAlone(create))
+    if (alone !== undefined) return [alone]
+    const batch = new Batch(limit)
+    const hasArrivals = this.#firstArrival() !== undefined
+    if (this.#retries.length > 0) {
+      this.#retries = this.#retries.filter(create => {
+        const mustWait = !isDue(create, now) || hasFailedAlone(create) || (hasArrivals && batch.isHalfFull())
+        return mustWait || !batch.add(create)
+      })
     }
-    const hasArrivals = this.#hasArrivals()
-    const isHalfFull = () => batch.length >= LARGEST_BATCH / 2 || characters >= BATCH_CHARACTERS / 2
-    const later: PendingCreate[] = []
-    for (const create of this.#retries) {
-      const isDue = (create.failure?.dueAt ?? now) <= now
-      const mustWait = !isDue || (hasArrivals && isHalfFull())
-      if (mustWait || !addIfItFits(create)) later.push(create)
-    }
-    this.#retries = later
-    this.#takeArrivals(addIfItFits)
-    return batch
+    this.#takeArrivals(create => batch.add(create))
+    if (batch.creates.length > 0) return batch.creates
+    const last = this.#takeRetry(create => isDue(create, now))
+    return last === undefined ? [] : [last]
   }
 
-  /** Takes those with a deadline that is not after a time. */
+  /** Takes the retries with a deadline that is not after a time, and the arrivals up to the first with a later one. */
   takeUntil (time: number): PendingCreate[] {
-    const taken = this.#retries.filter(({ deadline }) => deadline <= time)
-    if (taken.length > 0) this.#retries = this.#retries.filter(({ deadline }) => deadline > time)
-    if (!this.#areInOrder) return taken.concat(this.#takeOutOfOrder(time))
+    const isOver = ({ deadline }: PendingCreate): boolean => deadline <= time
+    const taken = this.#retries.filter(isOver)
+    if (taken.length > 0) this.#retries = this.#retries.filter(create => !isOver(create))
     this.#takeArrivals(create => {
-      if (create.deadline > time) return false
+      if (!isOver(create)) return false
       taken.push(create)
       return true
     })
     return taken
   }
 
-  #takeOutOfOrder (time: number): PendingCreate[] {
-    if (this.#earliestDeadline > time) return []
-    const arrivals = [...this.#first.toReversed(), ...this.#last]
-    this.#first = []
-    this.#last = arrivals.filter(({ deadline }) => deadline > time)
-    this.#earliestDeadline = this.#last.reduce((earliest, { deadline }) => Math.min(earliest, deadline), Infinity)
-    return arrivals.filter(({ deadline }) => deadline <= time)
-  }
-
-  #hasArrivals (): boolean {
-    return this.#first.length > 0 || this.#last.length > 0
-  }
-
   takeRetries (): PendingCreate[] {
     return this.#retries.splice(0)
   }
 
+  #firstArrival (): PendingCreate | undefined {
+    return this.#arrivals[this.#head]
+  }
+
   /** Removes the first arrivals, as long as they are taken. */
   #takeArrivals (take: (create: PendingCreate) => boolean): void {
-    while (this.#hasArrivals()) {
-      if (this.#first.length === 0) {
-        this.#first = this.#last.reverse()
-        this.#last = []
-      }
-      if (!take(this.#first.at(-1) as PendingCreate)) return
-      this.#first.pop()
+    let first = this.#firstArrival()
+    while (first !== undefined && take(first)) {
+      this.#head++
+      first = this.#firstArrival()
     }
+    if (first === undefined) {
+      this.#arrivals = []
+      this.#head = 0
+    } else if (this.#head >= LONGEST_GAP && this.#head * 2 >= this.#arrivals.length) {
+      this.#arrivals = this.#arrivals.slice(this.#head)
+      this.#head = 0
+    }
+  }
+
+  #takeRetry (matches: (create: PendingCreate) => boolean): PendingCreate | undefined {
+    const index = this.#retries.findIndex(matches)
+    return index < 0 ? undefined : this.#retries.splice(index, 1)[0]
+  }
+}
+
+function isDue ({ failure }: PendingCreate, now: number): boolean {
+  return failure === undefined || failure.dueAt <= now
+}
+
+function hasFailedAlone ({ failure }: PendingCreate): boolean {
+  return failure?.hasFailedAlone === true
+}
+
+/** The create requests that fit into one write. */
+class Batch {
+  readonly creates: PendingCreate[] = []
+  #characters = 0
+
+  constructor (private readonly limit: number) {}
+
+  isHalfFull (): boolean {
+    return this.creates.length >= this.limit / 2 || this.#characters >= BATCH_CHARACTERS / 2
+  }
+
+  /** @returns whether it fits; the first always does */
+  add (create: PendingCreate): boolean {
+    const { name, tag } = create.plant
+    const characters = this.#characters + name.length + (tag?.length ?? 0)
+    const isFull = this.creates.length >= this.limit || characters > BATCH_CHARACTERS
+    if (isFull && this.creates.length > 0) return false
+    this.#characters = characters
+    this.creates.push(create)
+    return true
   }
 }

@@ -1,4 +1,5 @@
-import type { CreateOutcome, NewPlant, PlantNotStored, PlantOutcomeUnknown } from '../store.js'
+import type { NewPlant } from '../../plant.js'
+import type { CreateOutcome, PlantNotStored, PlantOutcomeUnknown } from '../store.js'
 
 /** Milliseconds before its deadline at which a plant that cannot be written in time is given up, for the response. */
 export const RESPONSE_MARGIN_MS = 50
@@ -17,8 +18,8 @@ export interface StoreWriter {
   open? (): Promise<void>
   /**
    * Should not reject: then the outcome of the whole batch is open.
-   * @param deadline on the clock of `performance.now()`: the last plant's; the first one's is `earliestDeadline`
-   * @returns a result for each plant, in order; or one error of the whole batch, for a reason of the store's
+   * @param deadline the last plant's, on the clock of `performance.now()`; the first one's is `earliestDeadline`
+   * @returns a result for each plant, in order; or one error of the whole batch, which one of its plants may cause
    */
   write (
     plants: readonly NewPlant[], deadline: number, earliestDeadline: number
