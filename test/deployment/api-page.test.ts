@@ -33,11 +33,26 @@ t.test('the API page names /openapi.json and the likeliest errors, without a cho
   t.match(texts.join(), /,Healthy\s[^]*,Ready\s/)
 })
 
-t.test('the API page sends a create request with the token that was entered', withBrowser, async t => {
+t.test('the opened create request takes 3,000 px at most', withBrowser, async t => {
+  const { page } = await open(t, 1300)
+  await page.evaluate('document.querySelector(".opblock-post .opblock-summary-control").click()')
+  await page.until('document.querySelectorAll(".opblock-post .response").length === 8')
+  await page.until('document.getAnimations().length === 0')
+  const height = await page.evaluate('document.querySelector(".opblock-post").getBoundingClientRect().height')
+  t.ok(height > 1_000 && height <= 3_000, `${height} px`)
+  const codes = await textsOf(page, '.opblock-post .response-col_status')
+  t.strictSame(codes.filter(code => /^\d+$/.test(code)), ['200', '400', '401', '413', '415', '500', '503', '504'])
+})
+
+t.test('the API page says where a token is, and sends a create request with the one entered', withBrowser, async t => {
   const { page } = await open(t, 1200)
   await openAll(page)
+  const [unauthorized] = await textsOf(page, '.opblock-post .response[data-code="401"]')
+  t.match(unauthorized, 'On the API page, enter a token with Authorize')
   await page.evaluate('document.querySelector(".btn.authorize").click()')
   await page.until('document.querySelector(".modal-ux input") !== null')
+  const dialog = await textsOf(page, '.modal-ux')
+  t.match(dialog, [/one of ACCESS_TOKENS or, if that is not set, the token that the service printed/])
   await page.evaluate('document.querySelector(".modal-ux input").focus()')
   await page.send('Input.insertText', { text: TOKEN })
   await page.evaluate('document.querySelector(".modal-ux .authorize").click()')

@@ -95,8 +95,8 @@ t.test('lines go to a `write` of process.stdout that something has replaced, as 
   const preload = ['--import', `data:text/javascript,${encodeURIComponent(replace)}`]
   const service = launch(t, { DATA_DIR: testFolder(t), ACCESS_TOKENS: token, ACCESS_LOG: 'true' }, { preload })
   const lines = () => {
-    const texts = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
-    return texts.map(line => JSON.parse(line))
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+    return text.split('\n').filter(line => line !== '').map(line => JSON.parse(line))
   }
   await until(() => lines().some(({ msg }) => msg.startsWith('ready at')))
   await fetch(lines()[0].address)
