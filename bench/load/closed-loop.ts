@@ -10,6 +10,7 @@ declare module 'autocannon' {
     getRequestBuffer: () => string
     requestIterator: { recordBody: (request: unknown, status: number, body: string) => void }
     responseMax?: number
+    on (event: 'done', listener: () => void): this
   }
   interface Options { sampleInt?: number }
 }
@@ -33,9 +34,13 @@ export async function closedLoop (job: LoadJob): Promise<LoadResult> {
       let sent: Shot | undefined
       let sentAt = 0
       clients.push(client)
-      client.getRequestBuffer = () => {
-        // autocannon reconnects, and sends the next request as if this one had not been sent.
+      // autocannon reconnects and sends the next request, as if this one had not been sent, or ends, if it has a limit.
+      const failIfSent = (): void => {
         if (sent !== undefined) window.fail(new Error('the server closed a connection'))
+      }
+      client.on('done', failIfSent)
+      client.getRequestBuffer = () => {
+        failIfSent()
         sentAt = performance.now()
         sent = next()
         pending++

@@ -42,6 +42,11 @@ const faults = [
     answer: ({ socket }: ServerResponse) => socket?.end(),
     message: /closed a connection|ECONNRESET/
   },
+  {
+    what: 'a connection that is closed after the measured time, in the middle of a request,',
+    answer: ({ socket }: ServerResponse) => setTimeout(() => socket?.end(), 140),
+    message: /closed a connection|ECONNRESET/
+  },
   { what: 'a request without a response', answer: () => {}, message: 'a request had no response for 0.2 s' }
 ]
 
