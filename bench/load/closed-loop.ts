@@ -21,7 +21,7 @@ declare module 'autocannon' {
  */
 export async function closedLoop (job: LoadJob): Promise<LoadResult> {
   const window = new MeasurementWindow()
-  const next = createRequests(job.url, job.token)
+  const next = createRequests(job.url, job.token, job.api)
   const clients: autocannon.Client[] = []
   let pending = 0
   const run = autocannon({

@@ -1,11 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createHistogram, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Api } from '../plan/apis.js'
 import { checkAnswer, type Shot } from './requests.js'
 
 export interface LoadJob {
   url: string
   token: string
+  api?: Api
   connections: number
   leadIn: number // seconds at the start that are not measured
   duration: number // seconds
@@ -24,10 +26,10 @@ export interface Round {
   generator?: number | undefined // µs of the generator's processor time for one answer
   generatorBusy?: number | undefined // share of time in which a closed loop's generator was busy
   lateness?: number | undefined // µs, p99, by which an open loop's generator started requests late
-  keptUp?: boolean | undefined // whether the server kept up with an open loop's rate
+  keptUp?: boolean | undefined // whether the server kept up with the rate of an open loop, or answered one in time
   plantsPerCommit?: number | undefined
-  price?: number | undefined // µs of a request in the case `price`, its client included
-  firstDividedByIt?: number | undefined // price of the first server in the process ÷ price of this one
+  price?: number | undefined // µs of what servers do in turns: a request with its client, a create, a start
+  firstDividedByIt?: number | undefined // price of the first server ÷ price of this one
 }
 
 /** The figures of the window, and how many plants were acknowledged in the whole run: the store must hold as many. */

@@ -9,7 +9,7 @@ import { createRequests } from './requests.js'
  */
 export async function openLoop (job: LoadJob, rate: number): Promise<LoadResult> {
   const window = new MeasurementWindow()
-  const next = createRequests(job.url, job.token)
+  const next = createRequests(job.url, job.token, job.api)
   const connections = await openConnections(job.url, job.connections, window.fail)
   const free = [...connections] // they take turns: a server closes one that is idle, Node after 5 s
   const lateStarts = createHistogram()

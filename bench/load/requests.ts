@@ -1,3 +1,5 @@
+import { plantApi } from '../plan/apis.js'
+
 /** The only correct answer: its status, and its body or a pattern of it. */
 export interface Expected { status: number, body: string | RegExp }
 /** A complete request, as sent over the wire. */
@@ -9,23 +11,29 @@ const plants: ReadonlyArray<{ name: string, tag?: string }> = [
 ]
 
 /** Creates requests by inserting an id between two prepared strings, so that the generator uses little time. */
-export function createRequests (url: string, token: string): () => Shot {
+export function createRequests (url: string, token: string, api = plantApi): () => Shot {
   const { pathname, host } = new URL(url)
   const head = [
-    `POST ${pathname.replace(/\/+$/, '')}/plants HTTP/1.1`,
+    `POST ${pathname.replace(/\/+$/, '')}${api.path} HTTP/1.1`,
     `Host: ${host}`,
     `Authorization: Bearer ${token}`,
     'Content-Type: application/json'
   ].join('\r\n')
-  const templates = plants.map(plant => {
+  const status = api.statuses.created
+  const makers = plants.map(plant => {
     const body = JSON.stringify(plant)
-    return { before: `${head}\r\nContent-Length: ${22 + body.length}\r\n\r\n{"id":`, after: `,${body.slice(1)}`, body }
+    const before = `${head}\r\nContent-Length: ${22 + body.length}\r\n\r\n{"id":`
+    const after = `,${body.slice(1)}`
+    const [answer = '', answerAfterId] = api.created(plant).split('ID')
+    return (id: string): Shot => ({
+      text: before + id + after, status, body: answerAfterId === undefined ? answer : answer + id + answerAfterId
+    })
   })
   const nextId = growingIds()
   let turn = 0
   return () => {
-    const { before, after, body } = templates[turn++ % templates.length] ?? { before: '', after: '', body: '' }
-    return { text: before + nextId() + after, status: 200, body }
+    const make = makers[turn++ % makers.length] as (id: string) => Shot
+    return make(nextId())
   }
 }
 

@@ -3,6 +3,7 @@ import { MongoClient } from 'mongodb'
 import { messageOf } from '../../src/error-message.js'
 import type { Results } from '../report/results.js'
 import { startProcess } from '../run/start-process.js'
+import { FIRST_FILLED } from '../servers/stores/sqlite.js'
 
 const scriptedMongo = new URL('../../test/support/scripted-mongodb/main.js', import.meta.url)
 let databases = 0
@@ -14,7 +15,8 @@ export async function openMongoDatabase (given: string | undefined, folder: stri
   const near = withDatabase(given ?? scripted?.address ?? '', `plant_store_bench_${process.pid}_${++databases}`)
   const proxy = distance === undefined ? undefined : await startProxy(near, distance, join(folder, 'proxy.log'))
   return {
-    url: proxy?.url ?? near,
+    environment: { MONGODB_URL: proxy?.url ?? near },
+    fill: async (count: number) => await withClient(near, async client => await fillMongo(client, count)),
     /** The number of plants in it; undefined if this MongoDB cannot count them. */
     count: () => withClient(near, client => client.db().collection('plants').countDocuments()).catch(() => undefined),
     async stop () {
@@ -26,6 +28,20 @@ export async function openMongoDatabase (given: string | undefined, folder: stri
       })
     }
   }
+}
+
+/** Adds so many plants, in batches of which several are in flight. */
+async function fillMongo (client: MongoClient, count: number): Promise<void> {
+  const plants = client.db().collection<{ _id: number, name: string, tag: string }>('plants')
+  let next = 0
+  await Promise.all(Array.from({ length: 8 }, async () => {
+    while (next < count) {
+      const first = next
+      next = Math.min(count, first + 2000)
+      await plants.insertMany(Array.from({ length: next - first }, (_, n) =>
+        ({ _id: FIRST_FILLED + first + n, name: 'Monstera deliciosa', tag: 'Araceae' })))
+    }
+  }))
 }
 
 /** Replaces the database in the path, and keeps the one in which the credentials are looked up. */

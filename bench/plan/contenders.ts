@@ -1,17 +1,32 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
-import { basename, resolve } from 'node:path'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { jsonServerApi, plantApi, pocketBaseApi, type Api } from './apis.js'
 
 export interface Contender {
   name: string
   label: string
-  store: 'none' | 'sqlite' | 'mongodb'
+  store: 'none' | 'sqlite' | 'mongodb' | 'pocketbase' | 'json-server'
   /** Whether it is plant-store, so that its error codes are checked; of a peer, only the statuses are. */
   isOurs: boolean
+  api: Api
+  /** The program that Node runs. That of PocketBase is given by an option. */
   module: URL
+  /** Of plant-store: what `import 'plant-store'` loads. */
+  library: URL
   node: string
   environment: Record<string, string>
+}
+
+/** What responds before the plants are synced to disk, so that a power cut may lose them. */
+const unsynced: ReadonlyArray<Contender['store']> = ['pocketbase', 'json-server']
+
+export type Durability = 'synced' | 'not synced' | 'no store'
+
+export function durabilityOf ({ store }: Contender): Durability {
+  if (store === 'none') return 'no store'
+  return unsynced.includes(store) ? 'not synced' : 'synced'
 }
 
 function server (name: string, label: string, isOurs: boolean, path: string): Contender {
@@ -19,14 +34,15 @@ function server (name: string, label: string, isOurs: boolean, path: string): Co
   if (name.endsWith('-sqlite')) store = 'sqlite'
   if (name.endsWith('-mongodb')) store = 'mongodb'
   const module = new URL(`../../${path}`, import.meta.url)
+  const library = new URL('../../src/index.js', import.meta.url)
   const environment = { NODE_ENV: 'production', HOST: '127.0.0.1', PORT: '0' }
-  return { name, label, store, isOurs, module, node: process.execPath, environment }
+  return { name, label, store, isOurs, api: plantApi, module, library, node: process.execPath, environment }
 }
 
 const ours = (name: string, label: string): Contender => server(name, label, true, 'src/service/main.js')
 
 /** @param more variables that bench/servers/main.ts reads */
-function peer (name: string, label: string, more: Record<string, string>): Contender {
+function peer (name: string, label: string, more: Record<string, string> = { SERVER: name }): Contender {
   const common = server(name, label, false, 'bench/servers/main.js')
   return { ...common, environment: { ...common.environment, ...more } }
 }
@@ -37,7 +53,7 @@ const noStore = { ...fastify, STORE: 'none' }
 const groupCommit = { ...fastify, STORE: 'group commit' }
 
 export const contenders: readonly Contender[] = [
-  peer('bare', 'bare node:http, no checks, no store', { SERVER: 'bare' }),
+  peer('bare', 'bare node:http, no checks, no store'),
   peer('fastify', 'Fastify + TypeBox, no store', { ...noStore, TOKEN: 'none' }),
   peer('fastify-token', 'Fastify + TypeBox + token, no store', noStore),
   ours('ours-sqlite', 'plant-store, SQLite'),
@@ -48,7 +64,9 @@ export const contenders: readonly Contender[] = [
   peer('group-mongodb', 'Fastify, MongoDB, group commit', groupCommit),
   peer('fastify-mongodb', 'Fastify, MongoDB, insert per request', fastify),
   peer('express-mongodb', 'Express + zod, MongoDB', express),
-  server('plugin', "plant-store's plugin, no store", true, 'src/index.js'),
+  { ...peer('pocketbase', 'PocketBase, WAL, synchronous=NORMAL'), store: 'pocketbase', api: pocketBaseApi },
+  { ...peer('json-server', 'json-server, whole file, not synced'), store: 'json-server', api: jsonServerApi },
+  ours('plugin', "plant-store's plugin, no store"),
   ours('url', 'the service at --url')
 ]
 
@@ -71,18 +89,44 @@ export function variant (name: string): Contender {
   return found
 }
 
-function difference ({ name, label, isOurs, environment }: Contender, part: string): Partial<Contender> {
+function difference ({ label, isOurs, environment }: Contender, part: string): Partial<Contender> {
   const [, variable, value = ''] = /^([A-Z0-9_]+)=(.*)$/.exec(part) ?? []
   if (variable !== undefined) {
     return { label: `${label}, ${part}`, environment: { ...environment, [variable]: value } }
   }
   const path = resolve(part)
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-    const file = resolve(path, name.startsWith('plugin') ? 'dist/index.js' : 'dist/service/main.js')
-    if (isOurs && existsSync(file)) return { label: `${label}, ${basename(path)}`, module: pathToFileURL(file) }
+    const build = isOurs ? buildIn(path) : undefined
+    if (build !== undefined) return { label: `${label}, ${basename(path)}`, ...build }
     throw new TypeError(`${part} is not a build of plant-store: name a checkout after npm run build there`)
   }
+  const version = nodeVersion(path)
+  if (version === undefined) throw new TypeError(`${part} is not a program of Node.js, nor a folder, nor NAME=VALUE`)
+  return { label: `${label}, Node ${version}`, node: path }
+}
+
+/** The version of a program of Node; undefined if it is none. */
+export function nodeVersion (path: string): string | undefined {
   const { stdout, status } = spawnSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' })
-  if (status !== 0) throw new TypeError(`${part} is not a program of Node.js, nor a folder, nor NAME=VALUE`)
-  return { label: `${label}, Node ${stdout.trim()}`, node: path }
+  return status === 0 ? stdout.trim() : undefined
+}
+
+/** @throws {TypeError} if the program is not PocketBase */
+export function pocketBaseVersion (path: string): string {
+  const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
+  const version = /^\S+ version (\S+)$/m.exec(stdout ?? '')?.[1]
+  if (version === undefined) throw new TypeError(`--pocketbase ${path} is not a program of PocketBase`)
+  return version
+}
+
+/** The service and the library of a checkout that is built; undefined if it is none. */
+function buildIn (folder: string): Pick<Contender, 'module' | 'library'> | undefined {
+  try {
+    const { bin, exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const [program, library] = [bin['plant-store'], exports['.'].default].map(file => join(folder, file))
+    if (program === undefined || library === undefined || ![program, library].every(existsSync)) return undefined
+    return { module: pathToFileURL(program), library: pathToFileURL(library) }
+  } catch {
+    return undefined
+  }
 }

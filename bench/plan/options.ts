@@ -1,17 +1,21 @@
 import { parseArgs } from 'node:util'
 import { caseNames, cases as allCases, everyServer, type CaseName } from './cases.js'
-import { variant } from './contenders.js'
+import { pocketBaseVersion, variant } from './contenders.js'
 
 const texts = [
-  'case', 'servers', 'connections', 'rate', 'distances', 'nodes', 'mongodb', 'url', 'token', 'rounds', 'seconds',
-  'warm-up', 'save', 'from'
+  'case', 'servers', 'connections', 'rate', 'stored', 'distances', 'nodes', 'mongodb', 'pocketbase', 'url', 'token',
+  'rounds', 'seconds', 'warm-up', 'save', 'from'
 ] as const
 type TextOption = typeof texts[number]
 const textTypes = Object.fromEntries(
   texts.map(name => [name, { type: 'string' }])
 ) as Record<TextOption, { type: 'string' }>
 /** They choose what is measured: results of such a run are not comparable with those of a full one. */
-const choices = ['case', 'servers', 'connections', 'rate', 'distances', 'rounds', 'seconds', 'warm-up'] as const
+const choices = [
+  'case', 'servers', 'connections', 'rate', 'stored', 'distances', 'rounds', 'seconds', 'warm-up'
+] as const
+
+const onlyFor = [['rate', 'latency'], ['stored', 'stored'], ['distances', 'distance'], ['nodes', 'price']] as const
 
 const indented = (lines: readonly string[]): string => lines.join(`\n${' '.repeat(22)}`)
 
@@ -22,18 +26,21 @@ Each server runs in its own process, is checked for correct answers, warmed up, 
 rounds that alternate with those of the others. A wrong answer fails the run.
 
   --case NAME,...     default create,latency,commits; all, or any of:
-                      ${indented(caseNames.map(name => `${name.padEnd(10)}${allCases[name].what}`))}
+                      ${indented(caseNames.map(name => `${name.padEnd(11)}${allCases[name].what}`))}
   --servers NAME,...  ${everyServer.slice(0, 5).join(', ')},
                       ${everyServer.slice(5, 9).join(', ')},
-                      ${everyServer.slice(9).join(', ')}
+                      ${everyServer.slice(9, 12).join(', ')},
+                      ${everyServer.slice(12).join(', ')}
                       NAME@WHAT: the same with another build of plant-store (the folder of a checkout
                       that is built), another Node (its program), or a variable (NAME=VALUE)
   --connections N,... default 64 (single: 1; commits: 1 to 256; distance: 512; price: 32)
   --rate N,...        latency: create requests per second, default 1000,4000,16000
+  --stored N,...      stored: plants that are there before, default 10,100000,1000000
   --distances MS,...  distance: default 0,5,20
   --nodes PATH,...    price: also on these programs of Node
   --mongodb URL       use databases plant_store_bench_* on this MongoDB, which are dropped afterwards
                       (but not after Ctrl-C); default: a scripted stand-in that keeps plants in memory
+  --pocketbase PATH   the program of PocketBase, to measure it too (bench/README.md has how to build it)
   --url URL           measure a running service instead, with --token; cases create and latency only.
                       It keeps hundreds of thousands of plants: use one that was set up for this
   --token TOKEN       of the service at --url
@@ -67,6 +74,9 @@ export function readOptions (words: readonly string[]) {
   }
   if (url !== undefined && isPublished) throw new TypeError('--published measures plant-store itself: leave out --url')
 
+  const pocketbase = text('pocketbase')
+  if (pocketbase !== undefined) pocketBaseVersion(pocketbase)
+
   const list = (name: TextOption): string[] | undefined => text(name)?.split(',').map(one => one.trim())
   const numbers = (name: TextOption, least = 1): number[] | undefined =>
     list(name)?.map(one => number(name, one, least))
@@ -76,7 +86,7 @@ export function readOptions (words: readonly string[]) {
   const defaults = isPublished ? long : quick
   const chosen = list('case') ?? defaults.cases
   const cases = chosen.includes('all') ? caseNames : chosen.map(name => oneOf('case', name, caseNames))
-  for (const [option, only] of [['rate', 'latency'], ['distances', 'distance'], ['nodes', 'price']] as const) {
+  for (const [option, only] of onlyFor) {
     if (text(option) === undefined || cases.includes(only)) continue
     throw new TypeError(`--${option} is for the case ${only}, which is not chosen`)
   }
@@ -87,14 +97,19 @@ export function readOptions (words: readonly string[]) {
   return {
     cases,
     servers: list('servers')?.map(name => {
-      oneOf('servers', name.replace(/@.*/, ''), everyServer)
+      const server = oneOf('servers', name.replace(/@.*/, ''), everyServer)
+      if (server === 'pocketbase' && pocketbase === undefined) {
+        throw new TypeError('--servers pocketbase needs its program: add --pocketbase PATH')
+      }
       return variant(name).name
     }),
     connections: numbers('connections'),
     rates: numbers('rate') ?? [1000, 4000, 16_000],
+    stored: numbers('stored') ?? [10, 100_000, 1_000_000],
     distances: numbers('distances', 0) ?? [0, 5, 20],
     nodes: list('nodes')?.map(node => variant(`plugin@${node}`).node) ?? [],
     mongodb: text('mongodb'),
+    pocketbase,
     url,
     token,
     rounds: single('rounds', defaults.rounds),

@@ -1,4 +1,4 @@
-import { cases, type CaseName, type Spec } from './cases.js'
+import { cases, oneAtATime, type CaseName, type Spec } from './cases.js'
 import { variant } from './contenders.js'
 import type { Options } from './options.js'
 
@@ -7,14 +7,20 @@ export function plan (options: Options): Spec[] {
   const specs: Spec[] = []
   for (const name of options.cases) {
     const rates = name === 'latency' ? options.rates : [undefined]
+    const sizes = name === 'stored' ? options.stored : [undefined]
     const distances = name === 'distance' ? options.distances : [undefined]
     const servers = serversOf(name, options)
-    // All servers at one rate, then all at the next, so that they are compared under the same conditions.
+    // All servers at one rate or size, then all at the next, so that they are compared under the same conditions.
     for (const rate of rates) {
-      for (const server of servers) {
-        const node = name === 'price' ? variant(server).node : undefined
-        for (const connections of options.connections ?? cases[name].connections) {
-          for (const distance of distances) specs.push({ case: name, server, connections, rate, distance, node })
+      for (const stored of sizes) {
+        for (const server of servers) {
+          const node = name === 'price' || name === 'one-create' ? variant(server).node : undefined
+          const chosen = oneAtATime.includes(name) ? undefined : options.connections
+          for (const connections of chosen ?? cases[name].connections) {
+            for (const distance of distances) {
+              specs.push({ case: name, server, connections, rate, stored, distance, node })
+            }
+          }
         }
       }
     }
@@ -22,13 +28,18 @@ export function plan (options: Options): Spec[] {
   return specs
 }
 
-function serversOf (name: CaseName, { url, servers, mongodb, nodes }: Options): string[] {
+function serversOf (name: CaseName, { url, servers, mongodb, pocketbase, nodes }: Options): string[] {
   const all = cases[name].servers
   if (url !== undefined) return name === 'create' || name === 'latency' ? ['url'] : []
   const chosen = servers?.filter(server => all.includes(server.replace(/@.*/, '')))
   if (name === 'price') return onEachNode(chosen ?? all, nodes)
-  // On a scripted MongoDB, Fastify represents all peers.
-  return chosen ?? all.filter(server => mongodb !== undefined || server !== 'express-mongodb')
+  if (chosen !== undefined) return chosen
+  // On a scripted MongoDB, Fastify represents all peers, and it does not matter how many plants are stored.
+  const left = new Set<string>()
+  if (mongodb === undefined) left.add('express-mongodb')
+  if (mongodb === undefined && name === 'stored') left.add('ours-mongodb')
+  if (pocketbase === undefined) left.add('pocketbase')
+  return all.filter(server => !left.has(server))
 }
 
 function onEachNode (servers: readonly string[], nodes: readonly string[]): string[] {

@@ -1,18 +1,20 @@
 import type { Round } from '../load/measurement-window.js'
 import { specKey, type Spec } from '../plan/cases.js'
+import { contender } from '../plan/contenders.js'
 import type { Measurement, Results } from './results.js'
 
 /** The name of a figure of a round. */
 export type Figure = Exclude<keyof Round, 'keptUp'>
 
 /** What a measurement is compared with. */
-export type Base = 'bare' | 'nearest' | 'plain'
+export type Base = 'bare' | 'nearest' | 'plain' | 'group'
 
 function baseOf (base: Base, { spec }: Measurement, all: readonly Measurement[]): Measurement | undefined {
   const bases: Record<Base, Spec> = {
     bare: { ...spec, server: 'bare' },
     nearest: { ...spec, distance: all.find(other => other.spec.case === 'distance')?.spec.distance },
-    plain: { ...spec, server: spec.server.replace(/@.*/, '') }
+    plain: { ...spec, server: spec.server.replace(/@.*/, '') },
+    group: { ...spec, server: `group-${contender(spec.server).store}` }
   }
   return all.find(other => specKey(other.spec) === specKey(bases[base]))
 }
@@ -56,10 +58,18 @@ export function ratioText (base: Base, one: Measurement, figure: Figure, { measu
   return median(ratios)?.toFixed(2) ?? ''
 }
 
+/** The ratio of the medians to those of a base: a p99 differs more from round to round than machines do. */
+export function medianRatioText (base: Base, one: Measurement, figure: Figure, { measurements }: Results): string {
+  const other = baseOf(base, one, measurements)
+  if (other === undefined || other === one || ![one, other].every(keepsUp)) return ''
+  return ((medianOf(one, figure) ?? NaN) / (medianOf(other, figure) ?? NaN)).toFixed(2)
+}
+
 export const throughputText = (one: Measurement): string =>
   `${isAtLeast(one) ? '≥ ' : ''}${countText(medianOf(one, 'perSecond'))}`
 
 export const CANNOT_KEEP_UP = 'cannot keep up'
+export const TOO_SLOW = 'too slow'
 
 /** The p99, or the reason why an open loop has none. */
 export const p99Text = (one: Measurement): string =>

@@ -4,14 +4,14 @@ import { tables, wrapped } from './tables.js'
 
 /** The command, the machine and the versions of a run. */
 export function header (results: Results): string {
-  const { date, command, method, machine, versions, mongodb } = results
+  const { date, command, method, machine, versions, mongodb, url } = results
   const lines = [
     command,
     `${method.isPublished ? 'a published run' : 'a quick run (--published makes a long one)'}; rounds: ` +
     `${method.rounds}, each of ${method.seconds} s (latency: ${method.latencySeconds} s) after a lead-in of ` +
     `${method.leadIn} s; warm-up of each server ${method.warmUp} s`,
     steadiness(results),
-    `${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC`,
+    `${url === undefined ? '' : 'the load generator: '}${machine}; ${date.slice(0, 16).replace('T', ' ')} UTC`,
     Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', '),
     mongodb?.description
   ]

@@ -12,6 +12,7 @@ export interface Results {
   method: Record<'rounds' | 'warmUp' | 'leadIn' | 'seconds' | 'latencySeconds', number> & { isPublished: boolean }
   machine: string
   versions: Record<string, string>
+  url?: string | undefined // of the service that --url names; what runs there is not known
   mongodb?: { program: string, description: string } | undefined // that of --mongodb
   measurements: Measurement[]
 }

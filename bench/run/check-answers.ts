@@ -12,21 +12,22 @@ interface Probe extends Expected { send: string, token?: string }
 export async function checkAnswers (contender: Contender, url: string, token: string): Promise<number> {
   const probes = probesOf(contender)
   for (const probe of probes) {
-    const response = await post(url, probe.send, probe.token ?? token)
+    const response = await post(url, contender.api.path, probe.send, probe.token ?? token)
     try {
       checkAnswer(probe, response.status, await response.text())
     } catch (error) {
       throw new Error(`${contender.label} responds incorrectly: to ${probe.send} with ${messageOf(error)}`)
     }
   }
-  return contender.store === 'none' ? 0 : probes.filter(({ status }) => status === 200).length
+  const { created } = contender.api.statuses
+  return contender.store === 'none' ? 0 : probes.filter(({ status }) => status === created).length
 }
 
-async function post (url: string, body: string, token: string): Promise<Response> {
+async function post (url: string, path: string, body: string, token: string): Promise<Response> {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
   const signal = AbortSignal.timeout(10_000)
   try {
-    return await fetch(`${url.replace(/\/$/, '')}/plants`, { method: 'POST', headers, body, signal })
+    return await fetch(`${url.replace(/\/$/, '')}${path}`, { method: 'POST', headers, body, signal })
   } catch (error) {
     // fetch itself says only "fetch failed".
     const cause = error instanceof Error ? error.cause ?? error : error
@@ -35,21 +36,26 @@ async function post (url: string, body: string, token: string): Promise<Response
   }
 }
 
-function probesOf ({ isOurs, store }: Contender): Probe[] {
+function probesOf ({ isOurs, store, api }: Contender): Probe[] {
   const nextId = growingIds()
   // JSON.parse rounds the two long ids to the same number.
   const long = `90${nextId()}`
   const ids = isOurs ? [nextId(), `${long}0`, `${long}1`] : [nextId()]
-  const name = '"name":"Größe \\"Ж\\" 🌱"}'
-  const created = ids.map((id): Probe => ({ send: `{"id":${id},${name}`, status: 200, body: `{${name}` }))
+  const name = 'Größe "Ж" 🌱'
+  const { statuses } = api
+  const created = ids.map((id): Probe => ({
+    send: `{"id":${id},"name":${JSON.stringify(name)}}`,
+    status: statuses.created,
+    body: api.created({ name }).replace('ID', id)
+  }))
   if (store === 'none' && !isOurs) return created
 
   const code = (number: RegExp): RegExp => isOurs ? number : /./s
   const taken = ids.map((id): Probe =>
-    ({ send: `{"id":${id},"name":"another"}`, status: 400, body: code(/"error":40004\b/) }))
-  const invalid = ['{"id":1}', '{"name":"Aloe"}', '{"id":"one","name":"Aloe"}', '{"id":1.5,"name":"Aloe"}', '{"id":1,']
-    .map((send): Probe => ({ send, status: 400, body: code(/"error":4000[23]\b/) }))
+    ({ send: `{"id":${id},"name":"another"}`, status: statuses.taken, body: code(/"error":40004\b/) }))
   const send = '{"id":1,"name":"Aloe"}'
-  const unknown = { send, token: 'a-token-that-nobody-has', status: 401, body: code(/"error":40102\b/) }
-  return [...created, ...taken, ...invalid, unknown]
+  const token = 'a-token-that-nobody-has'
+  const unknown: Probe = { send, token, status: statuses.unknownToken, body: code(/"error":40102\b/) }
+  const invalid = api.invalid.map((send): Probe => ({ send, status: 400, body: code(/"error":4000[23]\b/) }))
+  return [...created, ...taken, unknown, ...invalid]
 }

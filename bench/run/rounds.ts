@@ -9,8 +9,8 @@ const START = 1.5 // seconds until a server has started and was checked
 const FLUSH = 0.2 // seconds between two measurements
 
 /** Specs that differ only in their load share a server. */
-const serverKey = ({ server, distance, case: name }: Spec): string =>
-  JSON.stringify([server, distance, name === 'commits'])
+const serverKey = ({ server, distance, stored, case: name }: Spec): string =>
+  JSON.stringify([server, distance, stored, name === 'commits'])
 
 /**
  * Starts each server, and measures in the order A B C A B C …, so that changes in the machine's speed affect all specs

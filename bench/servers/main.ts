@@ -1,5 +1,5 @@
-// Starts a peer, and prints its address: `SERVER=bare|fastify|express ACCESS_TOKENS=… DATA_DIR=… node main.js`. With
-// `STORE=group commit`, pending requests share a write; with MONGODB_URL, plants are stored there.
+// Starts a peer, and prints its address: `SERVER=bare|fastify|express|json-server ACCESS_TOKENS=… DATA_DIR=… node
+// main.js`. With `STORE=group commit`, pending requests share a write; with MONGODB_URL, plants are stored there.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -19,6 +19,10 @@ async function createPeer (): Promise<Server> {
   if (SERVER === 'express') {
     const { expressApp } = await import('./express.js')
     return createServer(expressApp(await openStore(), token))
+  }
+  if (SERVER === 'json-server') {
+    const { jsonServerApp } = await import('./json-server.js')
+    return createServer(jsonServerApp(join(DATA_DIR, 'db.json'), token))
   }
   const { fastifyApp } = await import('./fastify.js')
   const app = await fastifyApp(await openStore(), TOKEN === 'none' ? undefined : token)

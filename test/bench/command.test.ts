@@ -71,13 +71,14 @@ t.test('a run saves its raw results, from which tables and pictures can be drawn
   t.match(results.method, { rounds: 1, warmUp: 0.1, leadIn: 0.1, seconds: 0.1, isPublished: false })
   t.match(results.versions, { fastify: /^\d/, express: /^\d/, SQLite: /^3\./ })
   for (const { spec, label, rounds: [round] } of results.measurements) {
-    t.ok((spec.case === 'price' ? round.price : round.perSecond) > 0, `${spec.case} ${label}`)
+    t.ok((round.price ?? round.perSecond) > 0, `${spec.case} ${label}`)
     t.ok(spec.distance === undefined || round.p50 >= 19_000, 'the proxy adds the distance to each round trip')
   }
 })
 
 t.test('--url measures a running service; its token is not saved, and a full run is not replaced', async t => {
-  const folder = t.testdir({ bench: { results: { latest: { 'results.json': 'a full run' } } } })
+  const older = { 'commits.svg': 'of an earlier run' }
+  const folder = t.testdir({ bench: { results: { latest: { 'results.json': 'a full run' }, url: older } } })
   symlinkSync(projectFile('node_modules'), join(folder, 'node_modules'))
   const ids = new Set<bigint>()
   const create = async ({ id }: NewPlant) => ids.size < ids.add(id).size ? 'stored' : 'taken'
@@ -91,9 +92,12 @@ t.test('--url measures a running service; its token is not saved, and a full run
   t.match(out, /create: [^]*the service at --url +\d[^]*bench\/results\/url\/page\.html/)
   const results = join(folder, 'bench/results')
   t.equal(readFileSync(join(results, 'latest/results.json'), 'utf8'), 'a full run')
-  for (const file of ['latency.svg', 'page.html', 'results.json', 'throughput.svg']) {
-    t.notMatch(readFileSync(join(results, 'url', file), 'utf8'), TOKEN)
-  }
+  const files = ['latency.svg', 'page.html', 'results.json', 'throughput.svg']
+  t.strictSame(readdirSync(join(results, 'url')), files, 'those of an earlier run are gone')
+  for (const file of files) t.notMatch(readFileSync(join(results, 'url', file), 'utf8'), TOKEN)
+  const saved = JSON.parse(readFileSync(join(results, 'url/results.json'), 'utf8'))
+  t.strictSame(Object.keys(saved.versions), ['node'], 'no version of the clone')
+  t.notMatch(saved.machine, 'stores')
 })
 
 t.test('Ctrl-C stops every process of the run, and removes its temporary folder', async t => {

@@ -1,4 +1,5 @@
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { specKey } from '../../bench/plan/cases.js'
 import { variant } from '../../bench/plan/contenders.js'
@@ -23,6 +24,8 @@ t.test('cases, servers, connections, rates and distances are combined, where the
     [20, 10].flatMap(rate => ['ours', 'fastify'].map(name => `latency ${name}-sqlite 1 connection rate=${rate}`)))
   t.strictSame(planned('--case distance --servers ours-mongodb --distances 0,20 --connections 1'),
     ['distance ours-mongodb 1 connection distance=0', 'distance ours-mongodb 1 connection distance=20'])
+  t.strictSame(planned('--case stored --servers ours-sqlite,json-server --stored 10,20 --connections 8'),
+    [10, 20].flatMap(size => ['ours-sqlite', 'json-server'].map(name => `stored ${name} 1 connection stored=${size}`)))
   t.strictSame(planned('--url http://127.0.0.1:1 --token x --rate 9'),
     ['create url 64 connections', 'latency url 64 connections rate=9'])
   const servers = ['plugin', 'fastify-token', 'fastify', 'bare']
@@ -32,19 +35,25 @@ t.test('cases, servers, connections, rates and distances are combined, where the
 })
 
 t.test('a server is also measured with another Node, another build, or a variable', async t => {
-  const folder = t.testdir({ dist: { 'index.js': '', commands: { 'main.js': '' } } })
-  const name = `ours-sqlite@${process.execPath}@ACCESS_LOG=true@${folder}`
-  t.strictSame(planned(`--case create --servers ${name}`), [`create ${name} 64 connections`])
-  const label = `plant-store, SQLite, Node ${process.versions.node}, ACCESS_LOG=true, ${basename(folder)}`
-  const module = /\/dist\/commands\/main\.js$/
-  t.match(variant(name), { label, module, node: process.execPath, environment: { ACCESS_LOG: 'true' } })
-  t.match(variant(`plugin@${folder}`).module.href, /\/dist\/index\.js$/)
+  for (const part of ['service', 'commands']) {
+    const bin = { 'plant-store': `dist/${part}/main.js` }
+    const folder = t.testdir({
+      'package.json': JSON.stringify({ bin, exports: { '.': { default: './dist/index.js' } } }),
+      dist: { 'index.js': '', [part]: { 'main.js': '' } }
+    })
+    const name = `ours-sqlite@${process.execPath}@ACCESS_LOG=true@${folder}`
+    t.strictSame(planned(`--case create --servers ${name}`), [`create ${name} 64 connections`])
+    const label = `plant-store, SQLite, Node ${process.versions.node}, ACCESS_LOG=true, ${basename(folder)}`
+    t.match(variant(name), { label, node: process.execPath, environment: { ACCESS_LOG: 'true' } })
+    t.equal(variant(name).module.href, pathToFileURL(join(folder, bin['plant-store'])).href)
+    t.equal(variant(name).library.href, pathToFileURL(join(folder, 'dist/index.js')).href)
+  }
 })
 
 t.test('--published measures all cases for longer, into the folder that is committed', async t => {
   const long = readOptions(['--published'])
   t.match(long, { rounds: 5, seconds: 2, latencySeconds: 6, save: 'bench/published', isPublished: true })
-  t.equal(new Set(plan(long).map(spec => spec.case)).size, 6)
+  t.equal(new Set(plan(long).map(spec => spec.case)).size, 9)
 })
 
 t.test('a run that measures only a part does not replace a full one', async t => {
@@ -62,12 +71,15 @@ t.test('invalid options are refused with their names', async t => {
   for (const { words, message } of [
     { words: '--case nonsense', message: /--case "nonsense" must be one of create, / },
     { words: '--servers nginx', message: /--servers "nginx" must be/ },
+    { words: '--servers pocketbase', message: '--servers pocketbase needs its program: add --pocketbase PATH' },
+    { words: '--pocketbase /bin/true', message: '--pocketbase /bin/true is not a program of PocketBase' },
     { words: '--servers ours-sqlite@/tmp', message: /^\/tmp is not a build of plant-store/ },
     { words: '--case price --nodes /bin/false', message: /^\/bin\/false is not a program of Node\.js/ },
     { words: '--case price --servers plugin@A=1', message: /compare variables with another case/ },
     { words: '--connections 0', message: '--connections "0" must be an integer of 1 or more' },
     { words: '--nodes /bin/false', message: '--nodes is for the case price, which is not chosen' },
     { words: '--case create --rate 9', message: '--rate is for the case latency, which is not chosen' },
+    { words: '--stored 10', message: '--stored is for the case stored, which is not chosen' },
     { words: '--distances 0', message: '--distances is for the case distance, which is not chosen' },
     { words: '--rate 1,,2', message: '--rate "" must be an integer of 1 or more' },
     { words: '--url http://127.0.0.1:1', message: '--url and --token must be given together' },

@@ -27,6 +27,23 @@ const run = (...measurements: Measurement[]): Results => ({
   measurements
 })
 
+/** The texts of a picture, in their order. */
+const textsOf = (svg = ''): string[] => Array.from(svg.matchAll(/<text [^>]*>([^<]*)</g), ([, text]) => String(text))
+
+/** By WCAG 2.2, of two colours as #rrggbb. */
+function contrast (one: string, other: string): number {
+  const [light = 0, dark = 0] = [one, other].map(luminance).toSorted((a, b) => b - a)
+  return (light + 0.05) / (dark + 0.05)
+}
+
+function luminance (colour: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map(start => {
+    const part = parseInt(colour.slice(start, start + 2), 16) / 255
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
 const latency = { case: 'latency', server: 'ours-sqlite', rate: 16_000 } as const
 const tooSlow = measured({ ...latency, server: 'fastify-sqlite' }, 3000, { keptUp: false })
 const results = run(
@@ -77,10 +94,64 @@ t.test('the price of the plugin has a table for each Node', async t => {
   t.equal(text.match(/^price: the plugin beside Fastify itself/gm)?.length, 2)
 })
 
-t.test('a scripted MongoDB is never shown as durable, and another program is named', async t => {
+t.test('what stands in for MongoDB is named in tables, and is not in pictures', async t => {
   t.match(tables(results), /create: distinct plants, 64 connections; MongoDB scripted in memory, nothing is durable/)
-  for (const svg of Object.values(pictures(results))) t.notMatch(svg, 'MongoDB')
-  for (const text of [header(onFerret), tables(onFerret), pictures(onFerret)['throughput.svg']]) t.match(text, program)
+  for (const text of [header(onFerret), tables(onFerret)]) t.match(text, program)
+  for (const run of [results, onFerret]) {
+    for (const svg of Object.values(pictures(run))) t.notMatch(svg, /MongoDB|FerretDB/)
+  }
+  const onMongo = { ...results, mongodb: { program: 'MongoDB', description: 'MongoDB 8.0 at db:27017' } }
+  t.match(pictures(onMongo)['throughput.svg'], 'plant-store, MongoDB')
+})
+
+t.test('a picture tells in words what is on disk when it is answered', async t => {
+  const servers = ['bare', 'json-server', 'ours-sqlite', 'pocketbase']
+  const create = pictures(run(...servers.map((server, index) => measured({ server }, 1000 * index))))['throughput.svg']
+  const headings = ['On disk when answered', 'Not on disk when answered', 'Without a store']
+  const labels = [
+    headings[0], 'plant-store, SQLite', headings[1], 'PocketBase, WAL, synchronous=NORMAL',
+    'json-server, whole file, not synced', headings[2], 'bare node:http, no checks, no store'
+  ]
+  t.strictSame(textsOf(create).filter(text => labels.includes(text)), labels)
+})
+
+t.test('every text of a picture has a contrast of 4.5 on a white and on a dark page', async t => {
+  for (const [name, svg] of Object.entries(pictures(results))) {
+    const fills = new Set(Array.from(svg.matchAll(/<text [^>]*fill="([^"]*)"/g), ([, fill]) => String(fill)))
+    t.ok(fills.size > 0, name)
+    t.notMatch(svg, /<text [^>]*opacity/)
+    for (const fill of fills) {
+      const rule = new RegExp(`prefers-color-scheme: dark[^]*\\[fill="${fill}"\\] \\{ fill: (#\\w{6}) \\}`)
+      const dark = rule.exec(svg)?.[1] ?? fill
+      t.ok(contrast(fill, '#ffffff') >= 4.5, `${fill} on white: ${contrast(fill, '#ffffff')}`)
+      t.ok(contrast(dark, '#0d1117') >= 4.5, `${dark} on dark: ${contrast(dark, '#0d1117')}`)
+    }
+  }
+})
+
+t.test('a create is shown for each number of plants stored before, or that it was too slow', async t => {
+  const filled = (server: string, stored: number, more: Round): Measurement =>
+    ({ ...measured({ case: 'stored', server, stored, connections: 1 }, 0), rounds: [more, more] })
+  const found = run(
+    filled('ours-sqlite', 10, { p50: 200 }), filled('json-server', 10, { p50: 300 }),
+    filled('ours-sqlite', 1_000_000, { p50: 210 }), filled('json-server', 1_000_000, { keptUp: false })
+  )
+  t.match(tables(found), /json-server, whole file, not synced +10 +300 µs [^]*not synced +1,000,000 +too slow/)
+  const texts = textsOf(pictures(found)['stored.svg'])
+  for (const text of ['10 stored', '1,000,000 stored', '200 µs', '210 µs', '300 µs', 'too slow']) {
+    t.ok(texts.includes(text), text)
+  }
+})
+
+t.test('a service at --url has no figure and no version that was not measured there', async t => {
+  const { versions: { node = '' }, ...more } = results
+  const found = { ...more, versions: { node }, url: 'http://127.0.0.1:3000', machine: 'A machine' }
+  found.measurements = [measured({ server: 'url' }, 1000, { allThreads: undefined, busiestThread: undefined })]
+  t.match(header(found), /the load generator: A machine/)
+  t.notMatch(tables(found), /busiest|all threads/)
+  const svg = pictures(found)['throughput.svg'] ?? ''
+  t.match(svg, 'http://127.0.0.1:3000')
+  t.notMatch(svg, /processor time|A machine|Node/)
 })
 
 t.test('pictures are drawn from the raw results, on a page that loads nothing and escapes its text', async t => {

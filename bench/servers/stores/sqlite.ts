@@ -26,10 +26,32 @@ export function sqliteThread (path: string): InsertMany {
   }
 }
 
-/** Reads the number of plants in a database file, and the version of SQLite. */
-export async function describeSqlite (path: string): Promise<{ plants: number, version: string }> {
-  const { database } = await openSqlite(path)
-  const found = database.prepare('SELECT count(*) AS plants, sqlite_version() AS version FROM plants').get()
+/** Ids of the plants that a store is filled with, below those that are created. */
+export const FIRST_FILLED = 1e14
+
+/** Adds so many plants to the table of a database file, which may be that of another program. */
+export async function fillSqlite (path: string, count: number): Promise<void> {
+  const { DatabaseSync } = await sqliteBinding()
+  const database = new DatabaseSync(path)
+  database.prepare(`
+    WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?)
+    INSERT INTO plants(id, name, tag) SELECT ${FIRST_FILLED} + n, 'Monstera deliciosa', 'Araceae' FROM numbers
+  `).run(count)
   database.close()
-  return found as { plants: number, version: string }
+}
+
+export async function countSqlite (path: string): Promise<number> {
+  const { DatabaseSync } = await sqliteBinding()
+  const database = new DatabaseSync(path)
+  const found = database.prepare('SELECT count(*) AS plants FROM plants').get() as { plants: number }
+  database.close()
+  return found.plants
+}
+
+export async function sqliteVersion (): Promise<string> {
+  const { DatabaseSync } = await sqliteBinding()
+  const database = new DatabaseSync(':memory:')
+  const found = database.prepare('SELECT sqlite_version() AS version').get() as { version: string }
+  database.close()
+  return found.version
 }

@@ -1,5 +1,5 @@
 // Runs several servers in this process, each for 100 ms at a time, and prints the times of a request as JSON: what
-// slows the machine down for longer than that slows down all of them. `node alternation.js ALTERNATION`, as JSON.
+// slows the machine down for longer than that slows down all of them. `node price-process.js ALTERNATION`, as JSON.
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import type { AddressInfo, Server } from 'node:net'
@@ -9,9 +9,7 @@ import { checkAnswer, createRequests } from '../load/requests.js'
 import { bareServer } from '../servers/bare.js'
 import { fastifyApp } from '../servers/fastify.js'
 import { requestLoop } from './request-loop.js'
-
-/** The servers, in the order of their turns: `bare`, `fastify`, `fastify-token`, or the URL of a plugin's module. */
-export interface Alternation { servers: string[], connections: number, warmUps: number, turns: number }
+import type { Alternation } from './steps.js'
 
 const SLICE = 100_000 // µs
 const TOKEN = 'a-token-for-the-bench'
