@@ -253,7 +253,7 @@ t.test('a command ends though a preloaded module has a timer in each thread', as
   writeFileSync(file, '{"id":1,"name":"one"}\n')
   const env = { DATA_DIR: folder, NODE_OPTIONS: `--require=${agent}` }
   fill(folder, [])
-  const commands = [['export'], ['backup', join(folder, 'backup.db')], ['--version']]
+  const commands = [['import', file], ['export'], ['backup', join(folder, 'backup.db')], ['--version']]
   await Promise.all(commands.map(async args => {
     const command = new Program(args, env)
     const timer = setTimeout(() => command.child.kill('SIGKILL'), 15_000)

@@ -81,13 +81,18 @@ export async function createPlants (
   stop.throwIfAborted()
 }
 
+/** What an error means for the plant, by its name: a store may come from another copy of this package. */
+const meanings = new Map([
+  ['PlantNotStored', 'it was not stored'],
+  ['PlantOutcomeUnknown', 'it may have been stored']
+])
+
 /** Why a plant was not stored, though the store is ready; throws a CopyError if it is not. */
 async function reasonOf (error: unknown, store: PlantStore): Promise<string> {
-  // By name, not by class: a store may come from another copy of this package.
-  const { name, message } = error instanceof Error ? error : new Error(messageOf(error))
-  if (name !== 'PlantNotStored' && name !== 'PlantOutcomeUnknown') throw error
+  const meaning = error instanceof Error ? meanings.get(error.name) : undefined
+  if (meaning === undefined) throw error
   await requireReady(store)
-  return `${name === 'PlantOutcomeUnknown' ? 'it may have been stored' : 'it was not stored'}: ${message}`
+  return `${meaning}: ${messageOf(error)}`
 }
 
 async function requireReady (store: PlantStore): Promise<void> {
