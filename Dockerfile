@@ -6,10 +6,8 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
-# Node 24 has SQLite; @photostructure/sqlite, a binary for each platform, is for Node 20.
 RUN npm run build \
- && npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
- && rm -r node_modules/@photostructure
+ && npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM node:24-slim
 WORKDIR /app
