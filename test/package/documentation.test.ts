@@ -74,7 +74,7 @@ async function hostOf (t: Test, code: string, replacements: Record<string, strin
 }
 
 const ficus = { id: 1, name: 'Ficus' }
-t.equal(programs.length, 10, 'each program of the pages is tested here')
+t.equal(programs.length, 11, 'each program of the pages is tested here')
 
 t.jobs = 3
 
@@ -124,6 +124,13 @@ t.test('the subscriber to a channel works', async t => {
     await store.create({ id: 1n, name: 'Ficus' }, performance.now() + 10_000)
     await store.close()`)
   t.match(lines().map(({ args }) => args).join(), /1 plants in [\d.]+ ms/)
+})
+
+t.test('an app\'s own code creates a plant through a store', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const { outcome } = await runHere(t, `${program('const outcome').replace('plants.db', path)}\nexport { outcome }`)
+  t.equal(outcome, 'stored')
+  t.strictSame(plantsInFile(path), new Map([[1n, { name: 'Monstera deliciosa', tag: 'aroid' }]]))
 })
 
 t.test('the serializer for generated clients keeps all digits of an id', async t => {
