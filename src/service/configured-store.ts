@@ -25,10 +25,10 @@ export async function createStore (
 }
 
 /** The error of a MONGODB_URL that the driver refuses. */
-export function unusableUrl ({ MONGODB_URL = '', urlVariable }: StoreLocation, error: unknown): ConfigurationError {
-  // Of a password with an @, the driver says only that the connection string is invalid.
-  const hint = MONGODB_URL.includes('@') ? '; in a user name and a password, percent-encode all but letters, digits and -._~ (@ is %40)' : ''
-  return new ConfigurationError(`${urlVariable} cannot be used: ${messageOf(error)}${hint}`)
+export function unusableUrl ({ urlVariable }: StoreLocation, error: unknown): ConfigurationError {
+  // Behind the error that names the option of `mongoPlantStore`.
+  const reason = error instanceof TypeError ? error.cause ?? error : error
+  return new ConfigurationError(`${urlVariable} cannot be used: ${messageOf(reason)}`)
 }
 
 /** Describes where plants are stored, for people; without credentials. */

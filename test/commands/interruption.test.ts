@@ -100,7 +100,7 @@ t.test('SIGINT and SIGTERM end an import that waits for its input, with its coun
 t.test('a MongoDB that hangs holds up an interrupted command for seconds; a second signal ends it at once', async t => {
   const folder = testFolder(t)
   const mongo = await ScriptedMongo.start(t)
-  mongo.on('find', hang(), { times: 1_000 })
+  mongo.on('count', hang(), { times: 1_000 })
   const cases = [{ file: 'one', signals: 1, code: 1 }, { file: 'two', signals: 2, code: 143 }]
   await Promise.all(cases.map(async ({ file, signals, code }) => {
     const exporting = new Program(['export', join(folder, file)], { MONGODB_URL: mongo.url })

@@ -173,7 +173,7 @@ export const scriptedScenarios: Scenario<ScriptedStage>[] = [
   },
   { name: 'one insert hangs', fault: meets('insert', hang()), statuses: [200, 200] },
   { name: 'MongoDB hangs, and later executes the requests', fault: hangs, statuses: [504, 504] },
-  { name: 'MongoDB hangs before there is a connection', cold: true, fault: hangs, statuses: [504, 504] },
+  { name: 'MongoDB hangs before there is a connection', cold: true, fault: hangs, statuses: [503, 503] },
   {
     name: 'MongoDB hangs for 1 s, and never executes the requests',
     fault: hangs,

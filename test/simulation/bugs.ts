@@ -9,28 +9,35 @@ export interface Bug {
 
 const changes: Record<string, [name: string, find: string, replace: string][]> = {
   'stores/mongo/mongo-writer.js': [
-    ['an early 200: an existing plant that the majority lacks', "readConcern: 'majority'", "readConcern: 'local'"],
     ['an ordered insert: documents after a failure are not stored', 'ordered: false', 'ordered: true'],
-    ['a plant that is too large is sent', 'refusalOfSize(first)', 'undefined']
+    ['results in the order of the ids', 'inOrder[index] = results[at]', 'inOrder[at] = results[at]'],
+    [
+      'an attempt that is given up reported as not stored',
+      "new Error('no response in time')",
+      "Object.assign(new Error('late'), { name: 'MongoServerSelectionError' })"
+    ]
+  ],
+  'stores/mongo/existing-plants.js': [
+    ['an early 200: an existing plant that the majority lacks', "readConcern: 'majority'", "readConcern: 'local'"],
+    ['a 200 for another plant: a name is not compared', 'name === plant.name &&', ''],
+    ['a 200 for another plant: a tag is not compared', '&& (tag ?? undefined) === plant.tag', '']
   ],
   'stores/mongo/mongo-driver.js': [
     ['an early 200: the write does not wait for the majority', "w: 'majority'", 'w: 1']
   ],
-  'stores/mongo/mongo-client-watch.js': [
-    ['an insert is given up when connections to another server are lost', 'if (attempt.server === server)', 'if (true)']
+  'stores/mongo/mongo-errors.js': [
+    [
+      'an unknown outcome reported as not stored: a server error without a label',
+      "errorLabels.includes('NoWritesPerformed')",
+      'true'
+    ],
+    ['a plant that was not sent reported as unknown: no connection in time', "'MongoWaitQueueTimeoutError',", '']
   ],
   'stores/mongo/mongo-outcomes.js': [
     ['an early 200: a write concern error is ignored', 'writeConcernError !== undefined', 'false'],
-    ['an early 200: the number of inserted documents is ignored', 'Number(n) + errors.size !== sent', 'false'],
-    ['the wrong index of a write error', 'errors.set(index, error)', 'errors.set(Math.max(index - 1, 0), error)'],
-    ['a 200 for another plant: a name is not compared', 'existing.name === plant.name &&', ''],
-    ['a 200 for another plant: a tag is not compared', '&& existing.tag === plant.tag', ''],
-    [
-      'an unknown outcome reported as not stored: a server error without a label',
-      "error.errorLabels?.includes('NoWritesPerformed')",
-      'true'
-    ],
-    ['an unknown outcome reported as not stored: nothing is sent', 'isUnsent = !wasSent', 'isUnsent = true']
+    ['an early 200: the number of inserted documents is ignored', 'Number(n) + errors.size === sent', 'true'],
+    ['the wrong index of a write error', '[error.index, error]', '[Math.max(error.index - 1, 0), error]'],
+    ['a plant that is too large is sent again and again', "['RangeError', 'BSONError']", '[]']
   ],
   'stores/batching/batch-queue.js': [
     [

@@ -155,7 +155,6 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     say?.(step.do)
     if (step.do === 'roll back') simulated.rollBack()
     else if (step.do === 'lag') simulated.lag()
-    else if (step.do === 'lose connections') simulated.loseConnections(step.of)
     else simulated.catchUp()
   }
 
@@ -168,7 +167,6 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     await clock.pass(milliseconds, () => {
       if (simulated.writesInFlight > maxInFlight) contradict(`${simulated.writesInFlight} writes in flight`)
       if (isClosed && simulated.writesInFlight > 0) contradict('a write after close')
-      if (simulated.givenUpForNothing) contradict('a write is given up, though no connection to its server was lost')
       return contradiction !== undefined
     })
   }

@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events'
+import { Long } from 'bson'
 import type { MongoCollection, MongoDatabase, MongoDriverClient } from '../../src/stores/mongo/mongo-driver.js'
 import { fieldsOf, SimulatedStore, textOf } from './simulated-store.js'
 import type { Fault } from './story.js'
@@ -9,7 +9,6 @@ interface InsertCommand {
   documents: PlantDocument[]
   ordered: boolean
   writeConcern: { w: unknown }
-  comment: unknown
 }
 
 interface WriteError { index: number, code: number, errmsg: string }
@@ -19,8 +18,6 @@ interface Commit {
   settle: (isDurable: boolean) => void
 }
 
-type SimulatedClient = MongoDriverClient & EventEmitter
-
 /** An error as the driver throws it. */
 class DriverError extends Error {
   constructor (override readonly name: string, message: string, fields: object = {}) {
@@ -29,8 +26,6 @@ class DriverError extends Error {
   }
 }
 
-const ADDRESS = 'simulated:1'
-const OTHER_ADDRESS = 'simulated:2'
 const LARGEST_DOCUMENT = 2 ** 24
 const REFUSED = [13, 121]
 
@@ -41,23 +36,20 @@ const REFUSED = [13, 121]
 export class SimulatedMongo extends SimulatedStore {
   #isLagging = false
   #commits: Commit[] = []
-  readonly #clients: SimulatedClient[] = []
-  #lostConnectionsAt = -Infinity
 
   /** Makes a client, and the collection of plants on it. */
   connect (): MongoCollection {
-    const { socketTimeoutMS, story: { monitors } } = this
-    const client: SimulatedClient = Object.assign(new EventEmitter(), {
-      options: { dbName: 'simulated', connectTimeoutMS: 0, socketTimeoutMS, monitorCommands: monitors },
+    const { serverSelectionTimeoutMS, socketTimeoutMS } = this
+    const client: MongoDriverClient = {
+      options: { dbName: 'simulated', serverSelectionTimeoutMS, socketTimeoutMS },
       db: () => database,
       close: async () => {}
-    })
-    this.#clients.push(client)
+    }
     const database: MongoDatabase = {
       client,
       databaseName: 'simulated',
       collection: () => plants,
-      command: (command, options) => this.#command(client, command as InsertCommand, options as { signal: AbortSignal })
+      command: (command, options) => this.#command(command as InsertCommand, options as { signal: AbortSignal })
     }
     const plants: MongoCollection = {
       collectionName: 'plants',
@@ -70,6 +62,10 @@ export class SimulatedMongo extends SimulatedStore {
       })
     }
     return plants
+  }
+
+  get serverSelectionTimeoutMS (): number {
+    return this.story.storeTimeout / 5
   }
 
   /** A host's client waits for ever, by default. */
@@ -98,12 +94,6 @@ export class SimulatedMongo extends SimulatedStore {
     for (const commit of this.#commits.splice(0)) this.#commit(commit)
   }
 
-  loseConnections (of: 'primary' | 'other'): void {
-    if (of === 'primary') this.#lostConnectionsAt = this.clock.now()
-    const address = of === 'primary' ? ADDRESS : OTHER_ADDRESS
-    for (const client of this.#clients) client.emit('connectionPoolCleared', { address })
-  }
-
   override heal (): void {
     super.heal()
     this.catchUp()
@@ -113,14 +103,13 @@ export class SimulatedMongo extends SimulatedStore {
     return this.#isLagging
   }
 
-  #command (client: SimulatedClient, command: InsertCommand, { signal }: { signal: AbortSignal }): Promise<object> {
-    const { documents, comment } = command
-    if (documents.some(({ name }) => name.length > LARGEST_DOCUMENT)) return this.#failToSerialize(client, comment)
+  #command (command: InsertCommand, { signal }: { signal: AbortSignal }): Promise<object> {
+    const { documents } = command
+    const isTooLarge = documents.some(({ name }) => name.length > LARGEST_DOCUMENT)
+    if (isTooLarge) return Promise.reject(new RangeError('out of range'))
     this.writes++
     this.writesInFlight++
     const number = this.writes
-    const startedAt = this.clock.now()
-    const connection = { address: ADDRESS, connectionId: number }
     const fault = this.takeFault('connect') ?? this.takeFault('write')
     const plants = () => documents.map(document => `${document._id} ${textOf(document)}`).join(', ')
     this.log?.(`insert ${number} of ${plants()}${fault === undefined ? '' : ` meets ${JSON.stringify(fault)}`}`)
@@ -128,28 +117,16 @@ export class SimulatedMongo extends SimulatedStore {
     return new Promise<object>((resolve, reject) => {
       signal.addEventListener('abort', () => {
         // Even without a fault, it took longer than the request had time.
-        if (fault?.kind !== 'unsent') this.isUncertain = true
-        if (/connection was lost/.test(String(signal.reason))) {
-          this.lastFault = this.clock.now()
-          if (this.#lostConnectionsAt < startedAt) this.givenUpForNothing = true
-        }
+        this.isUncertain = true
         reject(signal.reason)
       }, { once: true })
-      if (fault?.kind === 'unsent') return this.#failUnsent(fault, reject)
-      client.emit('connectionCheckedOut', connection)
-      if (this.story.monitors) client.emit('commandStarted', { command: { comment }, ...connection })
-      this.#run(command, fault, resolve, reject)
+      if (fault?.kind === 'unsent') this.#failUnsent(fault, reject)
+      else this.#run(command, fault, resolve, reject)
     }).finally(() => {
-      client.emit('connectionCheckedIn', connection)
       ends()
       this.writesInFlight--
       this.log?.(`insert ${number} has completed`)
     })
-  }
-
-  async #failToSerialize (client: SimulatedClient, comment: unknown): Promise<never> {
-    client.emit('commandStarted', { command: { comment }, connectionId: 0 })
-    throw new RangeError('out of range')
   }
 
   #run (
@@ -267,7 +244,7 @@ export class SimulatedMongo extends SimulatedStore {
         if (fault?.kind === 'error') return reject(serverError(fault.code, fault.labels))
         const found = ids.flatMap(_id => {
           const text = readConcern === 'majority' ? this.durable(_id) : this.plants.get(_id)?.text
-          return text === undefined ? [] : [{ _id, ...fieldsOf(text) }]
+          return text === undefined ? [] : [{ _id: Long.fromBigInt(_id), ...fieldsOf(text) }]
         })
         this.#after(this.#latency(), () => resolve(found))
       })
@@ -283,15 +260,16 @@ export class SimulatedMongo extends SimulatedStore {
   }
 
   #failUnsent ({ error, after }: Extract<Fault, { kind: 'unsent' }>, reject: (error: Error) => void): void {
-    const refused = error === 'silent' ? null : new Error('connect ECONNREFUSED')
-    const servers = new Map([[ADDRESS, { address: ADDRESS, type: 'Unknown', error: refused }]])
-    if (error === 'silent' || error === 'checkout' || !this.story.monitors) this.isUncertain = true
-    this.#after(after, () => {
+    this.#after(Math.min(after, this.serverSelectionTimeoutMS), () => {
       switch (error) {
+        case 'selection': return reject(new DriverError('MongoServerSelectionError', 'selection timed out'))
         case 'checkout': return reject(new DriverError('MongoWaitQueueTimeoutError', 'no connection in time'))
-        case 'handshake': return reject(serverError(91, []))
-        case 'connection': return reject(new DriverError('MongoNetworkError', 'connection refused'))
-        default: reject(new DriverError('MongoServerSelectionError', 'selection timed out', { reason: { servers } }))
+        case 'cleared': return reject(new DriverError('MongoPoolClearedError', 'the pool was cleared'))
+        case 'handshake': return reject(serverError(91, ['HandshakeError']))
+        case 'connection': {
+          const errorLabels = ['SystemOverloadedError', 'RetryableError']
+          reject(new DriverError('MongoNetworkError', 'connection refused', { errorLabels }))
+        }
       }
     })
   }

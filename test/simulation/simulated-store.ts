@@ -30,8 +30,6 @@ export class SimulatedStore {
   lastFault = 0
   /** The number of faults that have an effect now. */
   faultsInFlight = 0
-  /** Whether a command was given up as lost with its connection, which was not lost. */
-  givenUpForNothing = false
   writes = 0
   writesInFlight = 0
   /** Optionally records each command and its result. */

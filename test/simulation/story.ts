@@ -3,7 +3,7 @@ import { Random } from './random.js'
 /** A fault of one command or request of the store. Milliseconds count from the time it is sent. */
 export type Fault =
   /** MongoDB: the command never leaves the process. */
-  | { kind: 'unsent', error: 'selection' | 'silent' | 'checkout' | 'handshake' | 'connection', after: number }
+  | { kind: 'unsent', error: 'selection' | 'checkout' | 'cleared' | 'handshake' | 'connection', after: number }
   /** MongoDB: the command is sent; it is executed after `late` milliseconds or never, and no reply arrives. */
   | { kind: 'lost', late: number | undefined, closedAfter: number | undefined }
   /** MongoDB: the reply is an error. */
@@ -31,8 +31,6 @@ export type Step = { at: number } & (
   | { do: 'fault', to: 'write' | 'read' | 'connect' | 'writer', fault: Fault, times: number }
   /** MongoDB: writes that have not reached the majority are lost; replication stops, or resumes. */
   | { do: 'roll back' | 'lag' | 'catch up' }
-  /** MongoDB: connections to the primary, or to another server, are lost, which the driver does not tell commands. */
-  | { do: 'lose connections', of: 'primary' | 'other' }
   | { do: 'close' }
 )
 
@@ -47,8 +45,6 @@ export interface Story {
   unsendable: number[]
   /** MongoDB: the store has its own client, which must connect first. */
   ownClient: boolean
-  /** MongoDB: the client monitors its commands. */
-  monitors: boolean
   steps: Step[]
 }
 
@@ -81,7 +77,6 @@ export function storyOf (seed: number): Story {
     }
     at += random.pick(0, 0, 1, 5, 30, 200, random.below(1_500))
   }
-  const monitors = random.chance(0.8)
   return {
     seed,
     store,
@@ -90,7 +85,6 @@ export function storyOf (seed: number): Story {
     poison: random.chance(0.2) ? [1 + random.below(ids)] : [],
     unsendable: store === 'MongoDB' && random.chance(0.1) ? [1 + random.below(ids)] : [],
     ownClient: random.chance(0.5),
-    monitors,
     steps
   }
 }
@@ -99,7 +93,6 @@ function mongoFault (at: number, random: Random): Step {
   const times = random.pick(1, 1, 2, 5, 1_000)
   const sort = random.next()
   if (sort < 0.12) return { at, do: random.pick('roll back', 'lag', 'catch up', 'catch up') }
-  if (sort < 0.16) return { at, do: 'lose connections', of: random.pick('primary', 'other') }
   if (sort < 0.22) return { at, do: 'fault', to: 'connect', fault: unsent(random), times }
   if (sort < 0.36) {
     const fault = random.pick<Fault>(
@@ -115,7 +108,7 @@ function mongoFault (at: number, random: Random): Step {
 function unsent (random: Random): Fault {
   return {
     kind: 'unsent',
-    error: random.pick('selection', 'selection', 'silent', 'checkout', 'handshake', 'connection'),
+    error: random.pick('selection', 'selection', 'checkout', 'cleared', 'handshake', 'connection'),
     after: random.pick(1, 60, 700)
   }
 }
@@ -131,7 +124,7 @@ function mongoWriteFault (random: Random): Fault {
       const stores = random.chance(0.5)
       return {
         kind: 'error',
-        code: random.pick(6, 91, 189, 10107, 11600, 11602, 112, 13),
+        code: random.pick(6, 91, 189, 10107, 11600, 11602, 112, 13, 16908292),
         labels: stores || random.chance(0.3) ? [] : [NO_WRITES],
         stores
       }

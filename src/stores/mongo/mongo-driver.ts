@@ -2,12 +2,21 @@ import { createRequire } from 'node:module'
 import type { MongoClient, MongoClientOptions } from 'mongodb'
 import { codeOf, messageOf } from '../../error-message.js'
 
+// Tools that trace which files an app needs see a call of `require`, but not one of `createRequire(…)`.
+const require = createRequire(import.meta.url)
+
 /**
- * How commands run, whatever the client's own options are. Integers are decoded as numbers if they are exact, otherwise
- * as Long: with `useBigInt64` the driver's monitor would throw an uncaught error on a topology version.
+ * How responses are decoded, whatever the client's own options are. Integers are numbers if they are exact, otherwise
+ * Long: with `useBigInt64` the driver's monitor would throw an uncaught error on a topology version. A server may cut a
+ * message in the middle of a character: that must not hide its code.
  */
 export const COMMAND_OPTIONS = {
-  readPreference: 'primary', raw: false, promoteValues: true, promoteLongs: true, useBigInt64: false
+  readPreference: 'primary',
+  raw: false,
+  promoteValues: true,
+  promoteLongs: true,
+  useBigInt64: false,
+  enableUtf8Validation: false
 } as const
 
 /** What an insert asks for: the majority has it in its journal, so that it can no longer be rolled back. */
@@ -30,17 +39,15 @@ export interface MongoDatabase {
 }
 
 export interface MongoDriverClient {
-  readonly options: { dbName: string, socketTimeoutMS: number, monitorCommands: boolean }
+  readonly options: { dbName: string, serverSelectionTimeoutMS: number, socketTimeoutMS: number }
   db (name: string): MongoDatabase
-  on (event: string, listener: (event: any) => void): unknown
-  listeners (event: string): unknown[]
   close (): Promise<void>
 }
 
 /** Loads the driver, an optional peer dependency of 131 modules. Throws an error that says what to do without it. */
 export function loadDriver (): typeof import('mongodb') {
   try {
-    return createRequire(import.meta.url)('mongodb')
+    return require('mongodb')
   } catch (error) {
     if (codeOf(error) !== 'MODULE_NOT_FOUND') throw error
     throw new Error('the package mongodb is not installed: run npm install mongodb')
@@ -68,14 +75,20 @@ export function connectionTo (url: string, storeTimeout: number): MongoClient {
   const chosen = new Set([...url.matchAll(/[?&](\w+)=/g)].map(([, option = '']) => option.toLowerCase()))
   const options = Object.fromEntries(Object.entries(defaults).filter(([option]) => !chosen.has(option.toLowerCase())))
   try {
-    return new driver.MongoClient(url, { ...options, monitorCommands: true })
+    return new driver.MongoClient(url, options)
   } catch (error) {
-    const message = messageOf(error)
-    // The driver's messages may contain the URL, `user:password` if there is no host behind it, or an option's name,
-    // which is a part of a password that contains `?`.
-    const mayContainSecret = /@|^Unable to parse/.test(message) || /\?.*@/.test(url)
-    throw new TypeError(mayContainSecret ? 'the MongoDB URL cannot be read' : message)
+    throw new TypeError(reasonOfUrl(messageOf(error), url))
   }
+}
+
+/** Why the driver refuses a URL, without credentials. */
+function reasonOfUrl (message: string, url: string): string {
+  // A character that must be escaped makes another part of the URL out of a part of the user name or the password, so
+  // that the message may contain it; as it does if there is no host behind `user:password`.
+  const isUnescaped = /unescaped|malformed|^Invalid connection string|^Unable to parse|@/.test(message)
+  const mayContainSecret = isUnescaped || /\?.*@/.test(url)
+  if (!mayContainSecret) return message
+  return 'the URL cannot be read; in a user name and a password, percent-encode all but letters, digits and -._~ (@ is %40)'
 }
 
 interface Client<Database> { options: { dbName: string }, db (name: string): Database }

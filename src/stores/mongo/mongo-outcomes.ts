@@ -1,6 +1,8 @@
+import type { NewPlant } from '../../plant.js'
 import type { CreateError, WriteResult } from '../batching/store-writer.js'
-import { PlantNotStored, PlantOutcomeUnknown, type NewPlant } from '../store.js'
-import { describe, faultOf, isOfServer, serversOf, wasSilent, type DriverError } from './mongo-errors.js'
+import { PlantNotStored, PlantOutcomeUnknown } from '../store.js'
+import { isSamePlant, type ExistingPlants } from './existing-plants.js'
+import { describe, isOfServer, nothingWasWritten, reasonOf, type DriverError } from './mongo-errors.js'
 
 /** The response to an insert: https://www.mongodb.com/docs/manual/reference/command/insert/#output */
 export interface InsertReply {
@@ -13,126 +15,119 @@ export interface InsertReply {
 /** Not every server names the index of a duplicate key. */
 interface WriteError { index: number, code: number, codeName?: string, keyPattern?: object }
 
-/** A document with a plant's id, as another program may have written it. */
-export interface ExistingDocument { _id: unknown, name?: unknown, tag?: unknown }
+/** The errors of plants, by their index in the batch. */
+type WriteErrors = ReadonlyMap<number, WriteError>
 
-/** The errors of plants, by their index in the batch, and why a plant without an error may not be stored. */
-interface Evidence { errors: ReadonlyMap<number, WriteError>, doubt: PlantOutcomeUnknown | undefined }
+// The codes and their names: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml. A code that is
+// not listed here leaves the outcome open: other servers that speak MongoDB's protocol have codes of their own.
 
-// The codes: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml
+const DUPLICATE_KEY = 11000
 
-export const DUPLICATE_KEY = 11000
+/** The plant is refused for good. */
+const REFUSES_THE_PLANT = new Set(Object.values({
+  BadValue: 2,
+  DocumentValidationFailure: 121,
+  BSONObjectTooLarge: 10334,
+  // Of an index for places (2dsphere): a name is none.
+  CannotExtractGeoKeys: 16755
+}))
 
-/** After these, by the server's categories, a plant may have been stored, or another attempt may store it. */
-const OPEN = codes(
-  /* NetworkError */ { HostUnreachable: 6, HostNotFound: 7, NetworkTimeout: 89, SocketException: 9001 },
-  /* NotPrimaryError */ { PrimarySteppedDown: 189, NotWritablePrimary: 10107, InterruptedDueToReplStateChange: 11602 },
-  { LegacyNotPrimary: 10058, NotPrimaryNoSecondaryOk: 13435, NotPrimaryOrSecondary: 13436 },
-  /* a shard without a primary, of mongos */ { FailedToSatisfyReadPreference: 133 },
-  /* ShutdownError */ { ShutdownInProgress: 91, InterruptedAtShutdown: 11600 },
-  /* RetriableError */ { ReadConcernMajorityNotAvailableYet: 134, ResourceExhausted: 402 },
-  { PooledConnectionAcquisitionExceededTimeLimit: 407, RetriableRemoteCommandFailure: 91331 },
-  /* Interruption */ { LockTimeout: 24, CursorKilled: 237, ClientDisconnect: 279, Interrupted: 11601 },
-  { InterruptedDueToStorageChange: 355, InterruptedDueToReshardingCriticalSection: 453, ClientMarkedKilled: 46841 },
-  { InterruptedDueToFCVChange: 10045600 },
-  /* ExceededTimeLimitError */ { MaxTimeMSExpired: 50, NetworkInterfaceExceededTimeLimit: 202, ExceededTimeLimit: 262 },
-  { TransactionExceededLifetimeLimitSeconds: 290 },
-  /* WriteConcernError */ { WriteConcernTimeout: 64, WriteConcernLegacyOK: 75, UnknownReplWriteConcern: 79 },
-  { UnsatisfiableWriteConcern: 100 },
-  /* StaleShardVersionError */ { StaleEpoch: 150, StaleConfig: 13388 },
-  /* SystemOverloadedError */ { AdmissionQueueOverflow: 433, RateLimitExceeded: 449 },
-  { PooledConnectionAcquisitionRejected: 450, IngressRequestRateLimitExceeded: 462 },
-  /* in conflict */ { LockBusy: 46, WriteConflict: 112, StaleDbVersion: 249, TemporarilyUnavailable: 365 },
-  /* the server's own failures */ { InternalError: 1, UnknownError: 8, OperationFailed: 96, CommandFailed: 125 }
-)
+/** Every plant is refused for good. */
+const REFUSES_EVERY_PLANT = new Set(Object.values({
+  // Rights
+  Unauthorized: 13,
+  AuthenticationFailed: 18,
+  // The namespace
+  IllegalOperation: 20,
+  NamespaceNotFound: 26,
+  InvalidNamespace: 73,
+  CommandNotSupportedOnView: 166,
+  DatabaseDifferCase: 13297,
+  // Blocked writes, a quota, a full disk
+  UserWritesBlocked: 371,
+  AtlasError: 8000,
+  OutOfDiskSpace: 14031
+}))
 
-/** No fault of the plant that is refused. */
-const OF_THE_STORE = codes(
-  /* rights */ { Unauthorized: 13, AuthenticationFailed: 18 },
-  /* the namespace */ { IllegalOperation: 20, NamespaceNotFound: 26, InvalidNamespace: 73 },
-  { CommandNotSupportedOnView: 166, DatabaseDifferCase: 13297 },
-  /* writes are blocked, or a quota */ { UserWritesBlocked: 371, AtlasError: 8000, OutOfDiskSpace: 14031 }
-)
+/** The driver cannot write the plant as BSON, because it is larger than any document. */
+const CANNOT_BE_WRITTEN = ['RangeError', 'BSONError']
 
-function codes (...byName: Record<string, number>[]): Set<number> {
-  return new Set(byName.flatMap(codes => Object.values(codes)))
+/** The response that an error contains or stands for; undefined if there is none. */
+export function replyIn (error: DriverError, sent: number): InsertReply | undefined {
+  // The driver throws a response with a write concern error. It contains the result of each plant.
+  if (error.name === 'MongoWriteConcernError') return error.result as InsertReply
+  if (error.code !== DUPLICATE_KEY) return undefined
+  // Of some servers a duplicate is the error of the command, which does not tell which plant it is.
+  const writeErrors = Array.from({ length: sent }, (_, index) => ({ index, code: DUPLICATE_KEY }))
+  return { n: 0, writeErrors }
 }
 
-/** Bytes that MongoDB takes: `maxBsonObjectSize` of its `hello`. */
-const LARGEST_DOCUMENT = 16 * 1024 * 1024
-
-export function evidenceOf ({ n, writeErrors = [], writeConcernError }: InsertReply, sent: number): Evidence {
-  const errors = new Map<number, WriteError>()
-  for (const error of writeErrors) {
-    const { index } = error
-    if (Number.isInteger(index) && index >= 0 && index < sent) errors.set(index, error)
+/** What an insert without a response means: the plants' results, or why none of them is stored, or may be. */
+export function outcomeOfFailure (error: DriverError, sent: number): readonly WriteResult[] | CreateError {
+  const reason = reasonOf(error)
+  const code = isOfServer(error) ? Number(error.code) : undefined
+  if (code !== undefined && REFUSES_EVERY_PLANT.has(code)) return refusal(reason)
+  const refusesOne = code !== undefined && REFUSES_THE_PLANT.has(code)
+  if (refusesOne || CANNOT_BE_WRITTEN.includes(error.name)) {
+    // Of several plants, it does not tell which one it is.
+    return sent === 1 ? [refusal(reason)] : new PlantNotStored(reason)
   }
-  let doubt: string | undefined
-  if (writeConcernError !== undefined) doubt = `write concern ${describe(writeConcernError)}`
-  else if (Number(n) + errors.size !== sent) doubt = `the response counts ${n} of ${sent} inserted, ${errors.size} errors`
-  return { errors, doubt: doubt === undefined ? undefined : new PlantOutcomeUnknown(`MongoDB: ${doubt}`) }
-}
-
-/** Why the store refused every plant of a batch; undefined if it did not. */
-export function refusalOfTheStore ({ errors }: Evidence, sent: number): CreateError | undefined {
-  const [first] = errors.values()
-  const areOfTheStore = [...errors.values()].every(({ code }) => OF_THE_STORE.has(code))
-  return first !== undefined && errors.size === sent && areOfTheStore ? writeFailure(first) : undefined
-}
-
-/** The id in decimal digits, also if another program wrote it as a double, which `String` would round. */
-export function idOf ({ _id }: ExistingDocument): string {
-  return String(Number.isInteger(_id) ? BigInt(Number(_id)) : _id)
+  return nothingWasWritten(error) ? new PlantNotStored(reason) : new PlantOutcomeUnknown(reason)
 }
 
 /**
- * The outcome of a plant that an index of the collection refused as a duplicate.
- * @param existing the document with its id, if there is one
+ * The results of plants by the server's response; or why each of them was refused, if that is for no fault of theirs.
+ * @param readExisting reads the documents with the ids of these plants, or returns why it cannot
  */
-export function duplicateOutcome (plant: NewPlant, existing?: ExistingDocument, index?: object): WriteResult {
-  if (existing !== undefined) return existing.name === plant.name && existing.tag === plant.tag ? 'same' : 'taken'
-  if (index !== undefined && !('_id' in index)) return refusal('MongoDB: another unique index of the collection refuses it')
+export async function outcomeOfReply (
+  plants: readonly NewPlant[], reply: InsertReply,
+  readExisting: (duplicates: readonly NewPlant[]) => Promise<ExistingPlants | PlantOutcomeUnknown>
+): Promise<readonly WriteResult[] | CreateError> {
+  const errors = errorsOf(reply, plants.length)
+  const [first] = errors.values()
+  const refuseEveryPlant = [...errors.values()].every(({ code }) => REFUSES_EVERY_PLANT.has(code))
+  if (first !== undefined && errors.size === plants.length && refuseEveryPlant) return outcomeOfError(first)
+
+  const doubt = doubtOf(reply, plants.length, errors)
+  const duplicates = plants.filter((_plant, index) => errors.get(index)?.code === DUPLICATE_KEY)
+  const existing = duplicates.length === 0 ? new Map() : await readExisting(duplicates)
+  return plants.map((plant, index) => {
+    const error = errors.get(index)
+    if (error === undefined) return doubt ?? 'stored'
+    if (error.code !== DUPLICATE_KEY) return outcomeOfError(error)
+    return existing instanceof Error ? existing : outcomeOfDuplicate(plant, error, existing)
+  })
+}
+
+function errorsOf ({ writeErrors = [] }: InsertReply, sent: number): WriteErrors {
+  const isOfPlant = ({ index }: WriteError) => Number.isInteger(index) && index >= 0 && index < sent
+  return new Map(writeErrors.filter(isOfPlant).map(error => [error.index, error]))
+}
+
+/** Why a plant without an error may not be stored; undefined if each is. */
+function doubtOf ({ n, writeConcernError }: InsertReply, sent: number, errors: WriteErrors): CreateError | undefined {
+  if (writeConcernError !== undefined) {
+    return new PlantOutcomeUnknown(`MongoDB: write concern ${describe(writeConcernError)}`)
+  }
+  if (Number(n) + errors.size === sent) return undefined
+  return new PlantOutcomeUnknown(`MongoDB: the response counts ${n} of ${sent} inserted, ${errors.size} errors`)
+}
+
+function outcomeOfError (error: WriteError): CreateError {
+  const reason = `MongoDB: write ${describe(error)}`
+  const isRefusal = REFUSES_THE_PLANT.has(error.code) || REFUSES_EVERY_PLANT.has(error.code)
+  return isRefusal ? refusal(reason) : new PlantOutcomeUnknown(reason)
+}
+
+/** The outcome of a plant that an index of the collection refused as a duplicate. */
+function outcomeOfDuplicate (plant: NewPlant, { keyPattern }: WriteError, found: ExistingPlants): WriteResult {
+  const existing = found.get(plant.id)
+  if (existing !== undefined) return isSamePlant(existing, plant) ? 'same' : 'taken'
+  if (keyPattern !== undefined && !('_id' in keyPattern)) {
+    return refusal('MongoDB: another unique index of the collection refuses it')
+  }
   // A failover may still roll it back.
   return new PlantOutcomeUnknown('MongoDB: a plant with this id exists, but not on the majority yet')
-}
-
-export function writeFailure (error: WriteError): CreateError {
-  const reason = `MongoDB: write ${describe(error)}`
-  return isRefusal(error) ? refusal(reason) : new PlantOutcomeUnknown(reason)
-}
-
-/**
- * Why a whole batch was not stored, or may not have been.
- * @param wasSent whether a part of it may have left this process
- */
-export function commandFailure (error: DriverError, wasSent: boolean): CreateError {
-  const reason = faultOf(error)
-  // Every server may refuse the handshake, as of an unknown user.
-  const errors = serversOf(error)?.map(({ error }) => error) ?? [error]
-  if (errors.length > 0 && errors.every(isRefusalOfServer)) return refusal(reason)
-  // Such as the one that compresses commands as the URL demands: no command leaves this process without it.
-  if (error.name === 'MongoMissingDependencyError') return refusal(reason)
-  if (error.errorLabels?.includes('NoWritesPerformed')) return new PlantNotStored(reason)
-  const isUnsent = !wasSent || error.name === 'MongoServerSelectionError'
-  return isUnsent && !wasSilent(error) ? new PlantNotStored(reason) : new PlantOutcomeUnknown(reason)
-}
-
-/** Whether a server refused a command for good. Other errors have codes too, such as that of an `AbortSignal`. */
-function isRefusalOfServer (error: DriverError | null): boolean {
-  return error !== null && isOfServer(error) && isRefusal(error)
-}
-
-/** Whether it was refused for good: nothing was stored, nor would be by another attempt. */
-function isRefusal ({ code, errorLabels = [] }: Pick<DriverError, 'code' | 'errorLabels'>): boolean {
-  if (errorLabels.some(label => /^(?:Retryable|SystemOverloaded)/.test(label))) return false
-  return typeof code === 'number' && code > 0 && !OPEN.has(code) && code !== DUPLICATE_KEY
-}
-
-/** Why a plant is too large for a document (https://bsonspec.org); undefined if it is not. */
-export function refusalOfSize ({ name, tag }: NewPlant): PlantNotStored | undefined {
-  const bytes = 29 + Buffer.byteLength(name) + (tag === undefined ? 0 : 10 + Buffer.byteLength(tag))
-  if (bytes <= LARGEST_DOCUMENT) return undefined
-  return refusal(`MongoDB: its document would have ${bytes} bytes, and MongoDB takes ${LARGEST_DOCUMENT} at most`)
 }
 
 function refusal (reason: string): PlantNotStored {

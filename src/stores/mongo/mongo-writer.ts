@@ -1,20 +1,18 @@
+import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.js'
+import type { NewPlant } from '../../plant.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from '../batching/store-writer.js'
-import { PlantOutcomeUnknown, type NewPlant } from '../store.js'
-import { checkWriting, ping } from './mongo-check.js'
-import { ClientWatch, type Attempt } from './mongo-client-watch.js'
+import { PlantNotStored, PlantOutcomeUnknown } from '../store.js'
+import { readExisting, type ExistingPlants } from './existing-plants.js'
 import { COMMAND_OPTIONS, DURABLE, type MongoCollection } from './mongo-driver.js'
-import { checkFailedBecause, faultOf, serversOf, unsentBecause, type DriverError } from './mongo-errors.js'
-import {
-  commandFailure, DUPLICATE_KEY, duplicateOutcome, evidenceOf, idOf, refusalOfSize, refusalOfTheStore, writeFailure,
-  type ExistingDocument, type InsertReply
-} from './mongo-outcomes.js'
+import { describe, hasNoServer, reasonOf, type DriverError } from './mongo-errors.js'
+import { outcomeOfFailure, outcomeOfReply, replyIn, type InsertReply } from './mongo-outcomes.js'
 
 const CHECK_TIMEOUT_MS = 5_000
+/** How much longer than its own timeout the driver may take to find no server. */
+const SELECTION_MARGIN_MS = 250
 
 type Results = readonly WriteResult[]
-/** By id, in decimal digits. */
-type ExistingDocuments = ReadonlyMap<string, ExistingDocument>
 
 /**
  * Writes batches of plants with the `insert` command (unordered, majority, journal), and decides the outcome of each
@@ -22,14 +20,16 @@ type ExistingDocuments = ReadonlyMap<string, ExistingDocument>
  *
  * - no error for this plant, in a response without a write concern error that counts all plants: stored;
  * - a duplicate key: the existing plant is read with majority read concern, and compared;
- * - an error code that leaves nothing open, or a plant that is too large for a document: refused for good;
- * - no `insert` of the batch left this process: not stored, unless MongoDB did not respond;
- * - anything else, such as a lost response or a write concern error: unknown.
+ * - an error code that is certain, or a plant that the driver cannot write: refused for good;
+ * - an error that shows that nothing was sent, or nothing written: not stored;
+ * - anything else, such as a lost response or an error code that is not known: unknown.
  *
  * The driver's `insertMany` does not return the server's response.
  */
 export class MongoWriter implements StoreWriter {
   readonly maxInFlight = 16
+  /** That the driver has found no server, for as long as it takes it to find that. */
+  #outage: { readonly error: PlantNotStored, readonly end: number } | undefined
 
   /** @param renew makes another client, if the client is the store's own, which the store closes */
   constructor (
@@ -38,88 +38,110 @@ export class MongoWriter implements StoreWriter {
   ) {}
 
   async write (plants: readonly NewPlant[], deadline: number): Promise<Results | CreateError> {
-    const [first] = plants
-    // The queue sends so large a plant alone. Smaller ones fit together into a command, and the driver can write any.
-    const tooLarge = first !== undefined && plants.length === 1 ? refusalOfSize(first) : undefined
-    if (tooLarge !== undefined) return [tooLarge]
-    const watch = ClientWatch.of(this.plants.db.client)
-    return await watch.attempt(this.clock, this.#timeout(deadline), async attempt => {
-      const reply = await this.#send(plants, attempt)
-      return reply instanceof Error ? reply : await this.#decide(plants, reply, attempt)
-    })
+    // Two processes that insert the same plants in different orders would wait for each other, if the server locks each
+    // document until the command has ended.
+    const sorted = plants.map((plant, index) => ({ plant, index }))
+      .sort(({ plant: left }, { plant: right }) => Number(left.id - right.id))
+    const results = await this.#writeSorted(sorted.map(({ plant }) => plant), deadline)
+    if (results instanceof Error) return results
+    const inOrder = new Array<WriteResult>(plants.length)
+    for (const [at, { index }] of sorted.entries()) inOrder[index] = results[at] as WriteResult
+    return inOrder
   }
 
-  /** Milliseconds: slightly more than the driver's own timeout, if it has one, and no more than the deadline allows. */
-  #timeout (deadline: number): number {
-    const { socketTimeoutMS } = this.plants.db.client.options
-    const timeLeft = deadline - this.clock.now() - RESPONSE_MARGIN_MS
-    return socketTimeoutMS > 0 ? Math.min(socketTimeoutMS * 1.2, timeLeft) : timeLeft
-  }
-
-  /** Sends an insert. Returns the response, or what its failure means, by how far the insert has come. */
-  async #send (plants: readonly NewPlant[], attempt: Attempt): Promise<InsertReply | CreateError> {
+  async #writeSorted (plants: readonly NewPlant[], deadline: number): Promise<Results | CreateError> {
     const collection = this.plants
-    const { comment, signal } = attempt
+    const { collectionName, db } = collection
+    const timeToSelect = db.client.options.serverSelectionTimeoutMS + SELECTION_MARGIN_MS
+    if (this.#outage !== undefined && this.clock.now() < this.#outage.end) {
+      // An attempt that ends before the driver can tell again that there is no server would leave the outcome open.
+      if (this.#timeLeft(deadline) < timeToSelect) return this.#outage.error
+    }
     // A bigint is written as a BSON int64 (Long).
     const documents = plants.map(({ id: _id, name, tag }) => tag === undefined ? { _id, name } : { _id, name, tag })
-    const insert = { insert: collection.collectionName, documents, ordered: false, comment, ...DURABLE }
+    const insert = { insert: collectionName, documents, ordered: false, ...DURABLE }
+    let reply: InsertReply | undefined
     try {
-      return await attempt.settle(() => collection.db.command(insert, { ...COMMAND_OPTIONS, signal }))
+      reply = await this.#run(deadline, signal => db.command(insert, { ...COMMAND_OPTIONS, signal }))
+      this.#outage = undefined
     } catch (thrown) {
       const error = thrown as DriverError
-      // The driver throws a response with a write concern error; the error contains the result of each plant.
-      if (error.name === 'MongoWriteConcernError') return error.result as InsertReply
-      // A server may give a duplicate as the error of the command, and does not say which plant it is.
-      const duplicates = plants.map((_plant, index) => ({ index, code: DUPLICATE_KEY }))
-      if (error.code === DUPLICATE_KEY) return { n: 0, writeErrors: duplicates }
-      if (attempt.wasSent) return commandFailure(error, true)
-      const reason = unsentBecause(error, ClientWatch.of(collection.db.client).topology)
-      this.#renewClient(reason, collection)
-      return commandFailure(reason, false)
+      this.#outage = undefined
+      if (hasNoServer(error)) {
+        this.#outage = { error: new PlantNotStored(reasonOf(error)), end: this.clock.now() + timeToSelect }
+      }
+      reply = replyIn(error, plants.length)
+      if (reply === undefined) {
+        this.#renewClient(error, collection)
+        return outcomeOfFailure(error, plants.length)
+      }
     }
+    return await outcomeOfReply(plants, reply, duplicates => this.#readExisting(duplicates, deadline))
   }
 
-  /** Decides by the server's response. */
-  async #decide (plants: readonly NewPlant[], reply: InsertReply, attempt: Attempt): Promise<Results | CreateError> {
-    const evidence = evidenceOf(reply, plants.length)
-    const refusal = refusalOfTheStore(evidence, plants.length)
-    if (refusal !== undefined) return refusal
-    const { errors, doubt } = evidence
-    const duplicates = plants.filter((_plant, index) => errors.get(index)?.code === DUPLICATE_KEY)
-    const existing = duplicates.length === 0 ? new Map() : await this.#readExisting(duplicates, attempt)
-    return plants.map((plant, index) => {
-      const error = errors.get(index)
-      if (error === undefined) return doubt ?? 'stored'
-      if (error.code !== DUPLICATE_KEY) return writeFailure(error)
-      if (existing instanceof Error) return existing
-      return duplicateOutcome(plant, existing.get(String(plant.id)), error.keyPattern)
-    })
-  }
-
-  /** Reads what the majority has under the plants' ids. */
-  async #readExisting (plants: readonly NewPlant[], attempt: Attempt): Promise<ExistingDocuments | CreateError> {
-    const filter = { _id: { $in: plants.map(({ id }) => id) } }
-    const options = { ...COMMAND_OPTIONS, readConcern: 'majority', signal: attempt.signal, comment: attempt.comment }
+  async #readExisting (plants: readonly NewPlant[], deadline: number): Promise<ExistingPlants | PlantOutcomeUnknown> {
+    const ids = plants.map(({ id }) => id)
     try {
-      const documents = await attempt.settle(() => this.plants.find(filter, options).toArray())
-      return new Map((documents as ExistingDocument[]).map(document => [idOf(document), document]))
+      return await this.#run(deadline, signal => readExisting(this.plants, ids, signal))
     } catch (error) {
-      const fault = faultOf(error as DriverError)
-      return new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${fault}`)
+      const reason = reasonOf(error as DriverError)
+      return new PlantOutcomeUnknown(`MongoDB: a plant with this id exists, but could not be read: ${reason}`)
     }
   }
 
-  /** Resolves if the primary responds and, if the check is thorough, takes writes. */
-  async check (thoroughly: boolean): Promise<void> {
-    const plants = this.plants
-    const watch = ClientWatch.of(plants.db.client)
-    const check = thoroughly ? checkWriting : ping
+  /** Runs a call of the driver until slightly after its own timeout, if it has one, or until the deadline. */
+  async #run<Result> (deadline: number, call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const { socketTimeoutMS } = this.plants.db.client.options
+    const timeLeft = this.#timeLeft(deadline)
+    const hasTimeout = socketTimeoutMS > 0
+    return await this.#runFor(hasTimeout ? Math.min(socketTimeoutMS * 1.2, timeLeft) : timeLeft, call)
+  }
+
+  #timeLeft (deadline: number): number {
+    return deadline - this.clock.now() - RESPONSE_MARGIN_MS
+  }
+
+  /**
+   * Gives a call of the driver up after a number of milliseconds, which leaves open whether it was executed. The
+   * driver's own timeouts are not enough: a command whose connection closes while it is being written never settles.
+   */
+  async #runFor<Result> (timeout: number, call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const abortion = new AbortController()
+    let timer: object = {}
+    const timedOut = new Promise<never>((_resolve, reject) => {
+      timer = this.clock.setTimeout(() => {
+        const late = new Error('no response in time')
+        reject(late)
+        // So that the call keeps no connection.
+        abortion.abort(late)
+      }, timeout)
+    })
     try {
-      await watch.attempt(this.clock, CHECK_TIMEOUT_MS, attempt => attempt.settle(() => check(plants, attempt.signal)))
+      return await Promise.race([call(abortion.signal), timedOut])
+    } finally {
+      this.clock.clearTimeout(timer)
+    }
+  }
+
+  /**
+   * Resolves if the primary responds and, if the check is thorough, takes writes: an update that finds no document
+   * needs what a write needs, and changes nothing.
+   */
+  async check (thoroughly: boolean): Promise<void> {
+    const collection = this.plants
+    const { collectionName, db } = collection
+    const updates = [{ q: { _id: `plant-store ${randomUUID()}` }, u: { $set: { name: '' } } }]
+    const command = thoroughly ? { update: collectionName, updates, ...DURABLE } : { ping: 1 }
+    try {
+      const reply: InsertReply = await this.#runFor(
+        CHECK_TIMEOUT_MS, signal => db.command(command, { ...COMMAND_OPTIONS, signal })
+      )
+      const [refusal] = reply.writeErrors ?? []
+      if (refusal !== undefined) throw new Error(describe(refusal))
     } catch (thrown) {
-      const error = checkFailedBecause(thrown as DriverError, watch.topology)
-      this.#renewClient(error, plants)
-      throw new Error(faultOf(error))
+      const error = thrown as DriverError
+      this.#renewClient(error, collection)
+      throw new Error(reasonOf(error))
     }
   }
 
@@ -128,14 +150,12 @@ export class MongoWriter implements StoreWriter {
   }
 
   /**
-   * Replaces a client of the store's own that found no server, unless all respond, as in an election. It may look for
-   * none any more: the driver closes one that never connected, and a monitor that wrote its `hello` to a connection
-   * just when that closed waits forever.
+   * Replaces a client of the store's own that found no server. It may look for none any more: the driver closes one
+   * that never connected, and a monitor that wrote its `hello` to a connection just when that closed waits forever.
    */
   #renewClient (error: DriverError, plants: MongoCollection): void {
-    const foundNone = ['MongoServerSelectionError', 'MongoTopologyClosedError'].includes(error.name)
-    const allRespond = serversOf(error)?.every(({ type }) => type !== 'Unknown') ?? false
-    if (this.renew === undefined || plants !== this.plants || !foundNone || allRespond) return
+    const isInUse = plants === this.plants
+    if (this.renew === undefined || !isInUse || !hasNoServer(error)) return
     this.plants = this.renew()
     plants.db.client.close().catch(() => {})
   }

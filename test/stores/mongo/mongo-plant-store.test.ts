@@ -10,7 +10,8 @@ import t, { type Test } from 'tap'
 import { connectionTo } from '../../../src/stores/mongo/mongo-driver.js'
 import { mongoPlantStore, type MongoPlantStoreOptions } from '../../../src/stores/mongo/mongo-plant-store.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
-import { PlantNotStored, type NewPlant, type PlantStore } from '../../../src/stores/store.js'
+import type { NewPlant } from '../../../src/plant.js'
+import { PlantNotStored, type PlantStore } from '../../../src/stores/store.js'
 import { closedPort } from '../../support/process/lasting-port.js'
 import { needs } from '../../support/process/needs.js'
 import { bare, compiledPackage, projectFile, testFolder } from '../../support/process/program.js'
@@ -96,28 +97,56 @@ t.test('plants go to the given collection, database, client or URL, and a given 
   t.equal((await client.db('admin').command({ ping: 1 })).ok, 1, 'the client is not closed')
 })
 
-t.test('invalid options throw immediately, with no credentials in the message', async t => {
-  for (const options of [{}, { url: 12 }, { url: undefined }, undefined, null, 'mongodb://user:secret@localhost/']) {
-    t.throws(() => mongoPlantStore(options as unknown as MongoPlantStoreOptions), {
-      name: 'TypeError', message: /^mongoPlantStore: one of the options url, client, db and collection must be given$/
+t.test('a wrong option is named immediately', async t => {
+  const client = new MongoClient('mongodb://127.0.0.1:1/')
+  const one = 'one of the options url, client, db and collection must be given'
+  const cases: [options: unknown, fault: string][] = [
+    [undefined, one], [null, one], ['mongodb://user:secret@localhost/', one], [{}, one], [{ url: undefined }, one],
+    [{ storeTimeout: 5_000 }, one], [{ client, url: 'mongodb://127.0.0.1/' }, one],
+    [{ uri: 'mongodb://user:secret@localhost/' }, 'there is no option uri'],
+    [{ url: 12 }, 'the option url must be a string, such as mongodb://127.0.0.1:27017/garden'],
+    [{ url: 'foo' }, 'the option url cannot be used: Invalid scheme, expected connection string to start with ' +
+      '"mongodb://" or "mongodb+srv://"'],
+    [{ client: 'mongodb://user:secret@localhost/' }, 'the option client must be a MongoClient'],
+    [{ client: null }, 'the option client must be a MongoClient'],
+    [{ client: Promise.resolve(client) }, 'the option client must be a MongoClient, not a promise of one: await it'],
+    [{ db: client }, 'the option db must be a Db'],
+    [{ db: Promise.resolve() }, 'the option db must be a Db, not a promise of one: await it'],
+    [{ collection: client.db() }, 'the option collection must be a Collection'],
+    [{ url: 'mongodb://127.0.0.1/', storeTimeout: '10s' },
+      'the option storeTimeout must be an integer of 500 or more']
+  ]
+  for (const [options, fault] of cases) {
+    t.throws(() => mongoPlantStore(options as MongoPlantStoreOptions), {
+      name: 'TypeError', message: `mongoPlantStore: ${fault}`
     })
   }
-  for (const url of [
-    '',
-    'plants',
-    'http://localhost',
-    'mongodb://',
-    'mongodb://user:sec%ret@localhost/',
-    'mongodb://user:sec:ret@ret@localhost',
-    'mongodb://user:secret@localhost/?x=@y',
-    'mongodb://user:secret@localhost/?w=secret&retryWrites=5',
-    'mongodb://user:sec?ret@localhost',
-    'mongodb://user@example.org:12?secret&34@localhost/',
-    'mongodb://user@example.org:12?secret=34@localhost/',
-    'mongodb://user:secret@localhost/?compressors=se@cret'
-  ]) {
-    t.throws(() => mongoPlantStore({ url }), { name: 'TypeError' }, url)
-    t.throws(() => mongoPlantStore({ url }), { message: /^((?!secret|sec[?@%:]|user).)*$/ }, url)
+})
+
+t.test('a URL that cannot be used is refused without its credentials, and says what to escape', async t => {
+  const escape = /the URL cannot be read; .*percent-encode .* \(@ is %40/
+  const urls: [url: string, reason?: RegExp][] = [
+    [''],
+    ['plants'],
+    ['http://localhost'],
+    ['mongodb://'],
+    ['mongodb://localhost/?w=secret&retryWrites=5', /must be either/],
+    ['mongodb://user:secret', escape],
+    ['mongodb://user:sec%ret@localhost/', escape],
+    ['mongodb://user:sec@ret@localhost/', escape],
+    ['mongodb://user:sec/ret@localhost/', escape],
+    ['mongodb://us/er:secret@localhost/', escape],
+    ['mongodb://user:sec:ret@ret@localhost', escape],
+    ['mongodb://user:secret@localhost/?x=@y', escape],
+    ['mongodb://user:secret@localhost/?w=secret&retryWrites=5', /must be either/],
+    ['mongodb://user:sec?ret@localhost', escape],
+    ['mongodb://user@example.org:12?secret&34@localhost/', escape],
+    ['mongodb://user@example.org:12?secret=34@localhost/', escape],
+    ['mongodb://user:secret@localhost/?compressors=se@cret', escape]
+  ]
+  for (const [url, reason = /Invalid scheme|required/] of urls) {
+    t.throws(() => mongoPlantStore({ url }), { name: 'TypeError', message: reason }, url)
+    t.throws(() => mongoPlantStore({ url }), { message: /^((?!secret|sec[?@%:/]|us\/er|user:s).)*$/ }, url)
   }
 })
 
@@ -130,7 +159,7 @@ t.test('an unreachable server\'s error has its address and the cause, no credent
   t.equal(await store.open(), true, 'the server may become reachable later')
   const error = await failure(store, 3_000)
   t.type(error, PlantNotStored)
-  t.match(error.message, new RegExp(`^MongoDB is not reachable: .*ECONNREFUSED 127\\.0\\.0\\.1:${port}`))
+  t.equal(error.message, `MongoDB: connect ECONNREFUSED 127.0.0.1:${port}`)
   t.notMatch(error.message, /secret|user/)
   await t.rejects(store.ready(), { message: error.message })
 })
@@ -141,7 +170,7 @@ t.test('a server that starts later is found', async t => {
   const store = mongoPlantStore({ url: mongo.url, storeTimeout: 1_000 }) as Required<PlantStore>
   t.teardown(() => store.close())
   await store.open()
-  await t.rejects(store.ready(), { message: /^MongoDB is not reachable/ })
+  await t.rejects(store.ready(), { message: /^MongoDB: connect ECONNREFUSED/ })
   const create = store.create(FICUS, soon())
   await mongo.start()
   t.equal(await create, 'stored')
@@ -179,29 +208,20 @@ t.test('a server is found again, although its connections closed just when the d
   t.equal(await store.create({ ...FICUS, id: 2n }, soon(5_000)), 'stored')
 })
 
-t.test('an insert whose connection closes as it is sent holds its plant up no longer than an outage', async t => {
+t.test('an insert whose connection closes as it is sent is sent again', async t => {
   const mongo = await ScriptedMongo.start(t, { as: 'standalone', isPolled: true })
   const { closeAtWrite } = socketsOf(t, mongo)
-  // By name: the connection has the address to which it resolves.
-  const store = mongoPlantStore({ url: mongo.url.replace('127.0.0.1', 'localhost') })
+  const store = mongoPlantStore({ url: mongo.url, storeTimeout: 1_000 })
   t.teardown(() => store.close?.())
   await store.create(FICUS, soon())
   closeAtWrite(1) // that of the pool
-  const begun = performance.now()
-  const create = store.create({ ...FICUS, id: 2n }, soon())
-  await sleep(50)
-  await mongo.stop()
-  const others = store.create({ ...FICUS, id: 3n }, soon())
-  await sleep(1_000)
-  await mongo.start()
-  t.strictSame(await Promise.all([create, others]), ['stored', 'stored'])
-  t.ok(performance.now() - begun < 4_500, `after ${performance.now() - begun} ms`)
+  t.equal(await store.create({ ...FICUS, id: 2n }, soon(2_000)), 'stored')
 })
 
 t.test('while every insert is refused the store is not ready, and says why without the plant', async t => {
   const { mongo, store } = await setUp(t)
   const refusal = { code: 8000, codeName: 'AtlasError', message: `you are over your space quota: ${FICUS.name}` }
-  mongo.on('insert', answer(refusal), { times: 1_000 })
+  for (const command of ['insert', 'update']) mongo.on(command, answer(refusal), { times: 1_000 })
   const begun = performance.now()
   t.match(await failure(store, 10_000), {
     name: 'PlantNotStored', permanent: true, message: 'MongoDB: error 8000 (AtlasError)'
@@ -238,7 +258,7 @@ t.test('only users who may write can; validators and indexes refuse single plant
   }
   for (const [credentials, code] of [['', 13], ['read:secret@', 13], ['readWrite:wrong@', 18]] as const) {
     const writer = writerOf(credentials)
-    const message = new RegExp(`^MongoDB(: | is not reachable: ${server.host}: )error ${code} \\(\\w+\\)$`)
+    const message = new RegExp(`^MongoDB: error ${code} \\(\\w+\\)$`)
     await t.rejects(writer.check(true), { message }, credentials)
     t.match(await writer.write([FICUS], soon()), { name: 'PlantNotStored', permanent: true, message })
   }
@@ -275,7 +295,7 @@ t.test('without the package mongodb, commands and stores say in one line what to
   // The others load the driver as `serve` does.
   for (const command of ['serve', 'export']) {
     const variables = { PATH: process.env.PATH, MONGODB_URL: url, ACCESS_TOKENS: 'a-token-for-the-tests' }
-    const args = bare(variables, [process.execPath, join(dist, 'commands/main.js'), command])
+    const args = bare(variables, [process.execPath, join(dist, 'service/main.js'), command])
     const ended = spawnSync('env', args, { encoding: 'utf8', input: '', timeout: 60_000 })
     t.match(ended, { status: 1, stdout: '', stderr }, command)
     t.equal(ended.stderr, stderr, 'in one line')

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { MongoClient, type Collection, type MongoClientOptions } from 'mongodb'
 import type { Test } from 'tap'
 import type { Clock } from '../../../src/clock.js'
+import type { MongoCollection } from '../../../src/stores/mongo/mongo-driver.js'
 import { MongoWriter } from '../../../src/stores/mongo/mongo-writer.js'
 import type { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 
@@ -24,7 +25,7 @@ export function copiedDriver (t: Test): Driver {
 export async function writerOn (
   t: Test, mongo: ScriptedMongo, driver = ownDriver, options: MongoClientOptions = {}
 ): Promise<MongoWriter> {
-  const client = new driver.MongoClient(mongo.url, { monitorCommands: true, retryWrites: false, ...options })
+  const client = new driver.MongoClient(mongo.url, { retryWrites: false, ...options })
   t.teardown(() => client.close())
   await client.connect()
   const writer = new MongoWriter(client.db('plant_store').collection('plants'))
@@ -38,11 +39,33 @@ export function ownClientOn (
 ): { writer: MongoWriter, clients: readonly MongoClient[] } {
   const clients: MongoClient[] = []
   const connect = (): Collection => {
-    const client = new MongoClient(mongo.url, { monitorCommands: true, serverSelectionTimeoutMS: 1_500, ...options })
+    const client = new MongoClient(mongo.url, { serverSelectionTimeoutMS: 1_500, ...options })
     clients.push(client)
     return client.db('plant_store').collection('plants')
   }
   const writer = new MongoWriter(connect(), connect, clock)
   t.teardown(() => Promise.all([writer.close(), ...clients.map(client => client.close())]))
   return { writer, clients }
+}
+
+/** The documents of an insert. */
+export interface InsertCommand { documents: readonly { _id: bigint, name: string }[] }
+
+/** A writer whose database responds with what the function returns or throws; nothing is found by a read. */
+export function writerWith (respond: (command: InsertCommand) => unknown): MongoWriter {
+  const collection: MongoCollection = {
+    collectionName: 'plants',
+    db: {
+      client: {
+        options: { dbName: 'garden', serverSelectionTimeoutMS: 30_000, socketTimeoutMS: 0 },
+        db: () => collection.db,
+        close: async () => {}
+      },
+      databaseName: 'garden',
+      collection: () => collection,
+      command: async command => await respond(command as InsertCommand) as object
+    },
+    find: () => ({ toArray: async () => [] })
+  }
+  return new MongoWriter(collection)
 }

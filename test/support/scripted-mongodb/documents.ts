@@ -1,4 +1,4 @@
-import { Double, EJSON, Int32, Long, type Document } from 'bson'
+import { Decimal128, Double, EJSON, Int32, Long, type Document } from 'bson'
 import { failed, type Failure, type Overrides } from './cues.js'
 import type { StoredPlant } from './scripted-mongo.js'
 import type { Request } from './wire.js'
@@ -9,8 +9,8 @@ const BATCH_SIZE = 1_000
 /** What the driver's `countDocuments` sends. */
 const COUNT = '[{"$match":{}},{"$group":{"_id":1,"n":{"$sum":1}}}]'
 
-/** An `_id` as a key of a Map: integers of every BSON type as a bigint, exact over int64; all else as text. */
-type IdKey = bigint | string
+/** An `_id` as a key of a Map: integers of every BSON type as a bigint, exact over int64; all but numbers as text. */
+type IdKey = bigint | number | string
 
 /** A stored document, and whether the majority of the members has it. */
 interface Stored {
@@ -40,7 +40,7 @@ export class Documents {
   execute (request: Request, overrides: Overrides): Document {
     const { command, body } = request
     if (command === 'insert') return this.#insert(request, overrides)
-    // The store updates nothing: it tests whether it may write.
+    // The store updates nothing: it checks whether it may write.
     if (command === 'update') return { n: 0, nModified: 0, ok: 1 }
     if (command === 'find' || command === 'getMore') return this.#batch(request)
     // Of the driver's `estimatedDocumentCount`.
@@ -86,11 +86,12 @@ export class Documents {
     const from = last === undefined ? 0 : found.findIndex(({ key }) => key === last) + 1
     const batch = found.slice(from, from + BATCH_SIZE)
     const end = batch.at(-1)
-    const isOpen = end !== undefined && from + batch.length < found.length
+    const isOpen = end !== undefined && from + batch.length < found.length && find.body['singleBatch'] !== true
     if (isOpen) this.#cursors.set(id, { find, last: end.key })
     else this.#cursors.delete(id)
-    const isWhole = find.body['projection'] === undefined
-    const documents = batch.map(({ document }) => isWhole ? document : { _id: document['_id'] })
+    const projection = find.body['projection']
+    const isRead = ([field]: [string, unknown]) => projection === undefined || field === '_id' || field in projection
+    const documents = batch.map(({ document }) => Object.fromEntries(Object.entries(document).filter(isRead)))
     const name = last === undefined ? 'firstBatch' : 'nextBatch'
     const ns = `${database}.${find.body['find']}`
     return { cursor: { id: Long.fromNumber(isOpen ? id : 0), ns, [name]: documents }, ok: 1 }
@@ -102,7 +103,7 @@ export class Documents {
     const found = matching(this.#collection(`${database}.${body[command]}`), filter)
       .filter(({ committed }) => committed || readConcern?.level !== 'majority')
     const direction = Number(sort?._id ?? 0)
-    if (direction !== 0) found.sort(({ key: left }, { key: right }) => left < right ? -direction : direction)
+    if (direction !== 0) found.sort(({ key: left }, { key: right }) => isBefore(left, right) ? -direction : direction)
     return found.slice(0, Number(limit ?? 0) || Infinity)
   }
 
@@ -128,24 +129,47 @@ function idKey (id: unknown): IdKey {
   // Long.toBigInt() uses a decimal string, which would be most of the cost of an insert.
   if (Long.isLong(id)) return (BigInt(id.high) << 32n) | BigInt(id.low >>> 0)
   if (id instanceof Int32) return BigInt(id.value)
-  if (id instanceof Double && Number.isInteger(id.value)) return BigInt(id.value)
+  if (id instanceof Double || id instanceof Decimal128) {
+    const value = Number(String(id))
+    if (Number.isInteger(value)) return BigInt(value)
+    if (!Number.isNaN(value)) return value
+  }
   return EJSON.stringify(id)
 }
 
+/** Numbers are before all else. */
+function isBefore (left: IdKey, right: IdKey): boolean {
+  if (isNumber(left) && isNumber(right)) return left < right
+  return isNumber(left) !== isNumber(right) ? isNumber(left) : left < right
+}
+
+function isNumber (key: IdKey): key is bigint | number {
+  return typeof key !== 'string'
+}
+
 function matching (collection: Collection, { _id, $nor, ...others }: Document): Stored[] {
-  const condition = $nor?.[0]?._id ?? _id
-  const operators = Object.keys(condition ?? {}).filter(name => name.startsWith('$'))
-  switch ([$nor && '$nor', ...operators, ...Object.keys(others)].filter(Boolean).join(' ')) {
-    case '': return condition === undefined ? [...collection.values()] : [collection.get(idKey(condition)) ?? []].flat()
-    case '$in': return [...new Set<IdKey>(condition.$in.map(idKey))].flatMap(key => collection.get(key) ?? [])
-    // As on a real server, a comparison with a number selects only numbers.
-    case '$gte': return [...collection.values()].filter(
-      ({ key }) => typeof key === 'bigint' && key >= (idKey(condition.$gte) as bigint)
-    )
-    case '$nor $gt': return [...collection.values()].filter(
-      ({ key }) => typeof key !== 'bigint' || key <= (idKey(condition.$gt) as bigint)
-    )
-    // Silently misreading a filter would falsify a test.
-    default: throw new Error('this filter is not supported')
+  // Silently misreading a filter would falsify a test.
+  if (Object.keys(others).length > 0) throw new Error('this filter is not supported')
+  if (_id?.$in !== undefined) return [...new Set<IdKey>(_id.$in.map(idKey))].flatMap(key => collection.get(key) ?? [])
+  const all = [...collection.values()]
+  if ($nor !== undefined) {
+    const excluded = new Set(matching(collection, $nor[0]))
+    return all.filter(stored => !excluded.has(stored))
+  }
+  if (_id === undefined) return all
+  const operators = Object.entries(_id).filter(([name]) => name.startsWith('$'))
+  if (operators.length === 0) return [collection.get(idKey(_id)) ?? []].flat()
+  return operators.reduce((found, [name, operand]) => found.filter(selects(name, operand)), all)
+}
+
+/** As on a real server, a comparison with a number selects only numbers, by their value. */
+function selects (operator: string, operand: any): (stored: Stored) => boolean {
+  const limit = idKey(operand)
+  if (!isNumber(limit)) throw new Error('a comparison with this is not supported')
+  switch (operator) {
+    case '$gt': return ({ key }) => isNumber(key) && key > limit
+    case '$gte': return ({ key }) => isNumber(key) && key >= limit
+    case '$lte': return ({ key }) => isNumber(key) && key <= limit
+    default: throw new Error(`the operator ${operator} is not supported`)
   }
 }

@@ -82,11 +82,18 @@ function readDocument (message: Buffer, index: number): Document {
   return deserialize(message, { index, allowObjectSmallerThanBufferSize: true, promoteValues: false })
 }
 
+/** A character of a stored text that is sent as bytes that are no UTF-8, as another program may have stored them. */
+export const NO_UTF8 = '\uf8ff'
+const BYTES_OF_NO_UTF8 = Buffer.from(NO_UTF8)
+
 let lastId = 0
 
 /** The bytes of the answer to a request, and its id. A client that allows it gets a stream of answers. */
 export function writeAnswer (answer: Document, { requestId, legacy, allowsExhaust }: Request) {
-  const document = serialize(answer, { ignoreUndefined: true })
+  const document = Buffer.from(serialize(answer, { ignoreUndefined: true }))
+  for (let at = document.indexOf(BYTES_OF_NO_UTF8); at >= 0; at = document.indexOf(BYTES_OF_NO_UTF8, at)) {
+    document.fill(0xff, at, at + BYTES_OF_NO_UTF8.length)
+  }
   const prefix = Buffer.alloc(legacy ? 36 : 21)
   const id = lastId = (lastId + 1) & 0x7fffffff
   prefix.writeInt32LE(prefix.length + document.length, 0)

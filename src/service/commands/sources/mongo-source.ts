@@ -1,32 +1,32 @@
-import type { Document } from 'mongodb'
+import type { Collection, Document } from 'mongodb'
+import { int64Of } from '../../../stores/mongo/existing-plants.js'
 import { connectionTo, databaseOf, loadDriver } from '../../../stores/mongo/mongo-driver.js'
-import { faultOf, type DriverError } from '../../../stores/mongo/mongo-errors.js'
+import { reasonOf, type DriverError } from '../../../stores/mongo/mongo-errors.js'
 import { CopyError, LOWEST_ID, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 /** Milliseconds from which the driver's timeouts follow: a server is waited for during a fifth of it. */
 const READ_TIMEOUT = 35_000
-const BATCH_SIZE = 1_000
+const PAGE_SIZE = 1_000
+
+/** Its documents may be of any type. */
+type Plants = Collection<{ _id: bigint }>
 
 /** The plants of a MongoDB, as the majority has them; throws a TypeError if the URL cannot be used. */
 export function mongoSource (url: string): PlantSource {
   const client = connectionTo(url, READ_TIMEOUT)
-  const documents = databaseOf(client, url).collection<{ _id: bigint | number }>('plants', {
-    readPreference: 'primary', readConcern: 'majority', useBigInt64: true
+  const plants: Plants = databaseOf(client, url).collection('plants', {
+    readPreference: 'primary', readConcern: 'majority'
   })
   let size = NaN
 
   return {
     async * pages (signal) {
       try {
-        size = await documents.estimatedDocumentCount()
-        const last = { sort: { _id: -1 }, projection: { _id: 1 } } as const
-        const highest = await documents.findOne({ _id: { $gte: LOWEST_ID } }, last)
-        // An id that is no number matches no operator but $nor. It is invalid, and must be reported.
-        const upToHighest = { $nor: [{ _id: { $gt: highest?._id ?? LOWEST_ID } }] }
-        const cursor = documents.find(upToHighest, { signal, batchSize: BATCH_SIZE }).sort({ _id: 1 })
-        while (await cursor.hasNext()) yield cursor.readBufferedDocuments().map(entryOf)
+        size = await plants.estimatedDocumentCount()
+        yield * pagesOfPlants(plants, signal)
+        yield * pagesWithoutIds(plants, signal)
       } catch (error) {
-        throw new CopyError(faultOf(error as DriverError))
+        throw new CopyError(reasonOf(error as DriverError))
       } finally {
         await client.close()
       }
@@ -35,7 +35,49 @@ export function mongoSource (url: string): PlantSource {
   }
 }
 
+/**
+ * The documents whose `_id` is a number. Each page is read by a command of its own, from the last id on: a cursor would
+ * end while a slow reader takes a page.
+ */
+async function * pagesOfPlants (plants: Plants, signal: AbortSignal): AsyncGenerator<Entry[]> {
+  const last = { sort: { _id: -1 }, projection: { _id: 1 }, signal } as const
+  const highest = await plants.findOne({ _id: { $gte: LOWEST_ID } }, last)
+  let range: object = { $gte: LOWEST_ID, $lte: highest?._id ?? LOWEST_ID }
+  for (;;) {
+    // As bytes, in which each document can be decoded by itself. A page has at most as many as fit into one response.
+    const options = { raw: true, projection: { name: 1, tag: 1 }, limit: PAGE_SIZE, singleBatch: true, signal }
+    const page = await plants.find({ _id: range }, options).sort({ _id: 1 }).toArray()
+    const documents = (page as unknown as Uint8Array[]).map(decode)
+    const end = documents.at(-1)
+    if (end === undefined) return
+    yield documents.map(entryOf)
+    range = { $gt: end._id, $lte: highest?._id }
+  }
+}
+
+/** The other documents. None of them is a plant, so that nothing slow reads them. */
+async function * pagesWithoutIds (plants: Plants, signal: AbortSignal): AsyncGenerator<Entry[]> {
+  const others = { $nor: [{ _id: { $gte: LOWEST_ID } }] }
+  const cursor = plants.find(others, { raw: true, projection: { name: 1, tag: 1 }, batchSize: PAGE_SIZE, signal })
+  while (await cursor.hasNext()) {
+    const documents = cursor.readBufferedDocuments() as unknown as Uint8Array[]
+    yield documents.map(bytes => entryOf(decode(bytes)))
+  }
+}
+
+/** Decodes a document exactly. Text that is not UTF-8 makes it one without a name. */
+function decode (bytes: Uint8Array): Document {
+  const { BSON } = loadDriver()
+  try {
+    return BSON.deserialize(bytes, { promoteValues: false })
+  } catch {
+    const { _id } = BSON.deserialize(bytes, { promoteValues: false, validation: { utf8: false } })
+    return { _id, name: null }
+  }
+}
+
 function entryOf ({ _id, name, tag }: Document): Entry {
-  const where = `id ${typeof _id === 'bigint' ? _id : loadDriver().BSON.EJSON.stringify(_id)}`
-  return readEntry(where, () => ({ id: Number.isInteger(_id) ? BigInt(_id) : _id, name, tag }))
+  const id = int64Of(_id)
+  const where = `id ${id ?? loadDriver().BSON.EJSON.stringify(_id)}`
+  return readEntry(where, () => ({ id: id ?? _id, name, tag }))
 }
