@@ -8,6 +8,7 @@ import type { PlantStore } from '../../../src/stores/store.js'
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { needs } from '../process/needs.js'
 import { ScriptedMongo } from '../scripted-mongodb/scripted-mongo.js'
+import { urlOfDatabase } from './database-url.js'
 import { mongodb } from './mongodb-for-tests.js'
 import { plantsInFile } from './sqlite-file.js'
 
@@ -85,14 +86,4 @@ export function storeContract (t: Test, newPlace: NewPlace): void {
 function closedAfter (t: Test, store: PlantStore): PlantStore {
   t.teardown(async () => { await store.close?.() })
   return store
-}
-
-/** Replaces the database in a URL, and keeps the credentials. */
-function urlOfDatabase (url: string, database: string): string {
-  const [, start = '', credentials = '', hosts = '', path = '', query = ''] =
-    /^(mongodb(?:\+srv)?:\/\/)([^@/]*@)?([^/?]*)\/?([^?]*)\??(.*)$/.exec(url) ?? []
-  const options = new URLSearchParams(query)
-  // Otherwise the user would be looked up in the new database.
-  if (credentials !== '' && !options.has('authSource')) options.set('authSource', path === '' ? 'admin' : path)
-  return `${start}${credentials}${hosts}/${database}?${options}`
 }

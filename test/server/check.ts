@@ -1,0 +1,90 @@
+import { reasonOf, Wrong, type Behaviour, type Server } from './behaviour.js'
+import { commandBehaviours } from './commands.js'
+import { connect } from './connection.js'
+import { idBehaviours } from './ids.js'
+import { insertBehaviours } from './inserts.js'
+import { killBehaviours } from './kills.js'
+import { orderBehaviours } from './opposite-orders.js'
+import { plantBehaviours } from './plants.js'
+import { conclusionOf, differencesFrom, lineOf, type Observation } from './report.js'
+import type { StartedServer } from './started-server.js'
+
+/** All that is looked at without a kill. */
+export const behaviours: readonly Behaviour[] = [
+  // First those that inform: where the others fail, they may take all the time.
+  ...idBehaviours, ...insertBehaviours, ...commandBehaviours, ...plantBehaviours, ...orderBehaviours
+]
+
+const TIME_LIMIT_MS = 50_000
+/** For one behaviour. */
+const PATIENCE_MS = 15_000
+/** For the kills: a server may take a while to start again. */
+const KILL_PATIENCE_MS = 300_000
+
+interface Choices { kill: boolean, column: string | undefined }
+
+/**
+ * Looks at a server, and prints a line for each behaviour.
+ * @returns the exit code: 0 if this service is right there, 1 if not
+ * @throws {CannotCheck}
+ */
+export async function check (
+  url: string, started: StartedServer | undefined, { kill, column }: Choices
+): Promise<number> {
+  const connection = await connect(url)
+  const leave = interruptedBy(connection.end, started)
+  console.log(`The server says that it is ${connection.says}.\n`)
+  const observations: Observation[] = []
+  try {
+    const end = performance.now() + TIME_LIMIT_MS
+    for (const behaviour of behaviours) {
+      const patience = Math.min(PATIENCE_MS, end - performance.now())
+      observations.push(print(await observe(behaviour, connection, patience)))
+    }
+    const kills = kill && started !== undefined ? killBehaviours(started, console.error) : []
+    for (const behaviour of kills) observations.push(print(await observe(behaviour, connection, KILL_PATIENCE_MS)))
+  } finally {
+    leave()
+    const remains = await connection.end()
+    if (remains !== undefined) console.error(remains)
+  }
+  console.log(`\n${conclusionOf(observations)}`)
+  if (column !== undefined) {
+    // No two kills give the same counts.
+    const comparable = observations.filter(({ behaviour }) => behaviours.includes(behaviour))
+    for (const difference of differencesFrom(column, comparable)) console.log(`The page differs: ${difference}`)
+  }
+  return observations.some(({ isWrong }) => isWrong) ? 1 : 0
+}
+
+function print (observation: Observation): Observation {
+  console.log(lineOf(observation))
+  return observation
+}
+
+async function observe (behaviour: Behaviour, server: Server, patience: number): Promise<Observation> {
+  const { decides = false } = behaviour
+  if (patience <= 0) return { behaviour, text: 'not tried: the time is up', isWrong: decides }
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => { reject(new Wrong(`no response in ${Math.round(patience / 1_000)} s`)) }, patience)
+  })
+  try {
+    return { behaviour, text: await Promise.race([behaviour.observe(server), timeout]), isWrong: false }
+  } catch (error) {
+    return { behaviour, text: reasonOf(error), isWrong: decides }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** At Ctrl-C, what was made is removed. Returns a function that ends that. */
+function interruptedBy (end: () => Promise<unknown>, started: StartedServer | undefined): () => void {
+  const interrupt = async (): Promise<void> => {
+    await end()
+    await started?.stop()
+    process.exit(130)
+  }
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+  return () => process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+}

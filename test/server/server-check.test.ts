@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process'
+import { MongoClient } from 'mongodb'
+import t from 'tap'
+import { closedPort } from '../support/process/lasting-port.js'
+import { needs } from '../support/process/needs.js'
+import { missingServer, mongodb, startServer } from '../support/stores/mongodb-for-tests.js'
+import { behaviours } from './check.js'
+import { documentedRows } from './report.js'
+
+interface Result { code: number, stdout: string, stderr: string }
+
+/** Runs the command that `npm run test:server` runs after it has compiled. */
+async function check (...args: string[]): Promise<Result> {
+  return new Promise(resolve => {
+    execFile(process.execPath, ['build/test/server/server-check.js', ...args], (error, stdout, stderr) => {
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr })
+    })
+  })
+}
+
+t.jobs = 4
+
+t.test('without a URL it says so, and how one looks', async t => {
+  t.match(await check(), { code: 2, stdout: '', stderr: /^no URL: .*mongodb:\/\/.*\n$/ })
+})
+
+t.test('a URL that cannot be read is not printed', async t => {
+  const { code, stderr } = await check('http://user:secret@127.0.0.1/')
+  t.equal(code, 2)
+  t.match(stderr, /^the URL cannot be read: .*\n$/)
+  t.notMatch(stderr, /secret/)
+})
+
+t.test('where no server listens it says so in one line', async t => {
+  const address = `127.0.0.1:${await closedPort()}`
+  t.match(await check(`mongodb://${address}/`), {
+    code: 2, stdout: '', stderr: new RegExp(`^no server responds at ${address} .*: start it, or correct the URL\\n$`)
+  })
+})
+
+t.test('a command of --start that ends is reported with its last line', async t => {
+  const url = `mongodb://127.0.0.1:${await closedPort()}/`
+  const result = await check(url, '--start', 'echo first >&2; echo the disk is full >&2; exit 3')
+  t.match(result, { code: 2, stdout: '', stderr: 'the command ended with 3: the disk is full\n' })
+})
+
+t.test('--kill without --start is refused: it kills only what it has started', async t => {
+  t.match(await check('mongodb://127.0.0.1/', '--kill'), { code: 2, stdout: '', stderr: /--start/ })
+})
+
+t.test('--help explains the options and the exit codes', async t => {
+  t.match(await check('--help'), { code: 0, stdout: /--kill[^]*Exit code: 0/, stderr: '' })
+})
+
+t.test('each behaviour has a row in docs/mongodb-servers.md', async t => {
+  const rows = documentedRows()
+  for (const { name } of behaviours) t.ok(rows.has(name), name)
+})
+
+t.test('with a server', async t => {
+  // Within the test, since a file ends when no test is left, even if a server is still starting.
+  const { url = '', missing } = await mongodb()
+
+  t.test('it prints each behaviour, finds the service right, and leaves no database', needs(missing), async t => {
+    const { code, stdout } = await check(url)
+    for (const { name, decides = false } of behaviours) t.match(stdout, `\n${decides ? '✓' : ' '} ${name} `)
+    t.match(stdout, /\nRight on this server: .*\n$/)
+    t.equal(code, 0)
+
+    const client = new MongoClient(url)
+    t.teardown(() => client.close())
+    const { databases } = await client.db('admin').admin().listDatabases()
+    t.notMatch(databases.map(({ name }) => name).join(), 'plant_store_check')
+  })
+
+  t.test('where the user may not write, it says so in one line', needs(missingServer), async t => {
+    const server = await startServer(t)
+    await server.requireUsers()
+    t.match(await check(`mongodb://${server.host}/`), {
+      code: 2, stdout: '', stderr: /^the new database \w+ at .* may not be written to \(.*readWriteAnyDatabase\n$/
+    })
+  })
+})

@@ -1,0 +1,68 @@
+// The command `npm run test:server`.
+import { parseArgs } from 'node:util'
+import { reasonOf } from './behaviour.js'
+import { check } from './check.js'
+import { CannotCheck } from './connection.js'
+import { StartedServer } from './started-server.js'
+
+const HELP = `Checks whether plant-store is safe on a server that speaks MongoDB's protocol.
+
+  npm run test:server -- URL [--start COMMAND [--kill]] [--column NAME]
+
+  URL              the server, as in MONGODB_URL; its user needs the role readWriteAnyDatabase
+  --start COMMAND  starts the server by this command of a shell, and stops it at the end
+  --kill           kills the server that was started, five times, while clients create
+  --column NAME    names the rows in which the page docs/mongodb-servers.md, in this column, says something else
+
+It uses a database of its own with a random name, and drops it at the end. It takes less than a minute, with --kill two
+more. Rows with ✓ or ✗ decide whether the service is safe; the others say how the server behaves.
+
+Exit code: 0 if creates, repeats, exact ids and what is read back are right there; 1 if not;
+2 if that could not be checked: no URL, no server, no right to write, a server that does not start.
+`
+
+async function main (): Promise<number> {
+  const { url, start, kill, column, help } = readArguments()
+  if (help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  if (url === undefined) throw new CannotCheck('no URL: npm run test:server -- mongodb://127.0.0.1:27017/')
+  if (kill && start === undefined) throw new CannotCheck('--kill needs --start: it kills only what it has started')
+
+  const started = start === undefined ? undefined : new StartedServer(start, url)
+  try {
+    await started?.start()
+    return await check(url, started, { kill, column })
+  } finally {
+    await started?.stop()
+  }
+}
+
+function readArguments () {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: {
+        start: { type: 'string' },
+        kill: { type: 'boolean', default: false },
+        column: { type: 'string' },
+        help: { type: 'boolean', short: 'h', default: false }
+      }
+    })
+    const [url, ...more] = positionals
+    if (more.length > 0) throw new Error('more than one URL: put the command of --start into quotes')
+    return { url, ...values }
+  } catch (error) {
+    throw new CannotCheck(`${reasonOf(error)} (--help explains the options)`)
+  }
+}
+
+try {
+  // A client that the driver never settles must not hold the process.
+  process.exit(await main())
+} catch (error) {
+  if (!(error instanceof CannotCheck)) throw error
+  console.error(error.message)
+  process.exit(2)
+}
