@@ -1,5 +1,6 @@
-import { channel, type Channel } from 'node:diagnostics_channel'
+import { batchChannels } from './stores/batching/batch-channels.js'
 import type { CreateOutcome } from './stores/store.js'
+import { typedChannel } from './typed-channel.js'
 
 /**
  * The diagnostics channels, named `plant-store:queue`, `plant-store:create:start` and so on. A channel without
@@ -7,23 +8,11 @@ import type { CreateOutcome } from './stores/store.js'
  * the work starts, and on `…:end`, with the results, when it is complete.
  */
 export const channels = {
-  queue: typed<QueueMessage>('queue'),
-  createStart: typed<CreateMessage>('create:start'),
-  createEnd: typed<CreateMessage>('create:end'),
-  batchStart: typed<BatchMessage>('batch:start'),
-  batchEnd: typed<BatchMessage>('batch:end')
+  queue: typedChannel<QueueMessage>('queue'),
+  createStart: typedChannel<CreateMessage>('create:start'),
+  createEnd: typedChannel<CreateMessage>('create:end'),
+  ...batchChannels
 } as const
-
-/** A channel whose messages have a type. */
-export interface TypedChannel<Message> extends Channel {
-  publish (message: Message): void
-  subscribe (listener: (message: Message, name: string | symbol) => void): void
-  unsubscribe (listener: (message: Message, name: string | symbol) => void): boolean
-}
-
-function typed<Message> (name: string): TypedChannel<Message> {
-  return channel(`plant-store:${name}`) as TypedChannel<Message>
-}
 
 /** Published once for each registration of the plugin; its counts are current whenever they are read. */
 export interface QueueMessage {
@@ -44,13 +33,4 @@ export interface CreateMessage {
   queueBytes: number
   /** Undefined at the start. `failed` is a fault of the store. */
   outcome: CreateOutcome | 'not_stored' | 'unknown' | 'failed' | undefined
-}
-
-/** One write of many plants to a store. */
-export interface BatchMessage {
-  plants: number
-  /** Undefined at the start. */
-  milliseconds: number | undefined
-  /** How many of the plants will be written again because this write failed. */
-  retries: number
 }

@@ -18,7 +18,12 @@ export class BearerTokens implements Iterable<string> {
     const unique = [...new Set(tokens)]
     if (unique.length === 0) throw new TypeError('the list is empty: there must be at least one access token')
     const malformed = unique.findIndex(token => typeof token !== 'string' || !b64token.test(token))
-    if (malformed >= 0) throw new TypeError(`access token ${malformed + 1} of ${unique.length} is not a b64token (RFC 6750, section 2.1): use letters, digits and -._~+/ only`)
+    if (malformed >= 0) {
+      const place = `access token ${malformed + 1} of ${unique.length}`
+      const type = typeof unique[malformed]
+      if (type !== 'string') throw new TypeError(`${place} is of the type ${type}, not a string: is its variable set?`)
+      throw new TypeError(`${place} is not a b64token (RFC 6750, section 2.1): use letters, digits and -._~+/ only`)
+    }
     const length = Math.max(...unique.map(token => token.length))
     this.#presented = Buffer.alloc(length)
     this.#accepted = unique.map(token => [token, Buffer.from(token.padEnd(length, '\0'))])

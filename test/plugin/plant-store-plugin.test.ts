@@ -259,7 +259,11 @@ t.test('invalid options reject the registration with a message that says what is
   for (const tokens of [undefined, null, 12, {}, 'one-secret-string']) await refuses({ tokens }, list)
   const empty = /^plant-store: the option tokens: the list is empty: there must be at least one access token$/
   await refuses({ tokens: [] }, empty)
-  const wrong = ['not a secret', 12, 'ünïcode', '', '=', '==', 'a=b', 'new\nline', 'comma,token', 'nul\0']
+  for (const token of [undefined, 12, null]) {
+    const message = /^plant-store: the option tokens: access token 1 of 1 is of the type \w+, not a string/
+    await refuses({ tokens: [token] }, message)
+  }
+  const wrong = ['not a secret', 'ünïcode', '', '=', '==', 'a=b', 'new\nline', 'comma,token', 'nul\0']
   for (const token of wrong) {
     const message = /^plant-store: the option tokens: access token 2 of 2 is not a b64token \(RFC 6750((?!secret).)*$/
     await refuses({ tokens: new Set(['fine', token]) }, message)

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.js'
-import { channels, type BatchMessage } from '../../diagnostics.js'
 import type { NewPlant } from '../../plant.js'
 import { checkedPlant, PlantNotStored, PlantOutcomeUnknown, type CreateOutcome } from '../store.js'
+import { batchChannels, type BatchMessage } from './batch-channels.js'
 import { LARGEST_BATCH, PendingCreates, type PendingCreate } from './pending-creates.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from './store-writer.js'
 
@@ -115,7 +115,7 @@ export class BatchQueue {
     this.#inFlight.push(batch)
     if (this.#outage !== undefined) this.#outage.probe = batch
     const message: BatchMessage = { plants: batch.length, milliseconds: undefined, retries: 0 }
-    channels.batchStart.publish(message)
+    batchChannels.batchStart.publish(message)
     const plants = batch.map(({ plant }) => plant)
     const deadlines = batch.map(({ deadline }) => deadline)
     let results: readonly WriteResult[] | CreateError
@@ -129,7 +129,7 @@ export class BatchQueue {
     const now = this.clock.now()
     message.milliseconds = now - started
     message.retries = this.#settle(batch, results, now)
-    channels.batchEnd.publish(message)
+    batchChannels.batchEnd.publish(message)
     // After the responses: if processors are few, a thread that is woken earlier interrupts them. On two, that costs 5
     // to 15 % of the throughput.
     this.#turn ??= this.clock.setImmediate(this.#send)
