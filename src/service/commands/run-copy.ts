@@ -59,7 +59,7 @@ export function showProgress (
 /** How far a copy has come, for people. */
 function stateOf (source: PlantSource, { copied, alreadyThere, inConflict, invalid }: Tally): string {
   const valid = copied + alreadyThere + inConflict
-  const plants = `${valid.toLocaleString('en')} plants`
+  const plants = `${valid.toLocaleString('en')} ${valid === 1 ? 'plant' : 'plants'}`
   const counts = invalid === 0 ? plants : `${plants}, ${invalid.toLocaleString('en')} invalid`
   const percent = Math.floor(Math.min(source.part(valid + invalid), 1) * 100)
   return Number.isNaN(percent) ? counts : `${percent} %, ${counts}`
