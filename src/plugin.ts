@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import { channels } from './diagnostics.js'
 import { openStore } from './open-store.js'
@@ -53,4 +54,7 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
   await openStore(app, store, storeTimeout)
 }
 
-export const plantStore = fp(plugin, { name: 'plant-store', fastify: '>=5.11.2 <6', encapsulate: true })
+// Without the type provider, of which a host may have another version.
+export const plantStore: FastifyPluginAsync<PlantStoreOptions> = fp(plugin, {
+  name: 'plant-store', fastify: '>=5.11.2 <6', encapsulate: true
+})
