@@ -157,7 +157,7 @@ export async function sqliteBinding (): Promise<typeof import('@photostructure/s
       return await import('@photostructure/sqlite')
     } catch (error) {
       const reason = messageOf(error).replace(/\s+/g, ' ')
-      throw new Error(`Node ${process.version} has no SQLite, and @photostructure/sqlite cannot be loaded (${reason}): run npm install @photostructure/sqlite@1, on the platform on which the app runs`)
+      throw new Error(`Node ${process.version} has no SQLite, and @photostructure/sqlite cannot be loaded (${reason}): run npm install @photostructure/sqlite@1 on the platform where the app runs; with Node's permission model, add --allow-addons`)
     }
   }
   // Node 22 warns that it is experimental, although since 22.13 it is the same as in Node 24.

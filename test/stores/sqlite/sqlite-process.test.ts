@@ -2,21 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { needs, needsProgram } from '../../support/process/needs.js'
-import { bare, compiledPackage, testFolder } from '../../support/process/program.js'
+import { testFolder } from '../../support/process/program.js'
 import { makeWithLog, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
+import { inProcess } from './in-process.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
-
-/** Runs JavaScript that can make stores, in a process of its own. */
-function inProcess (code: string, options: readonly string[] = []) {
-  const index = JSON.stringify(pathToFileURL(join(compiledPackage, 'src/index.js')))
-  const script = `const { sqlitePlantStore } = await import(${index})\n${code}`
-  const command = [process.execPath, ...options, '--input-type=module', '-e', script]
-  return spawnSync('env', bare({ PATH: process.env.PATH }, command), { encoding: 'utf8' })
-}
 
 /** Opens and closes the database as another program, which removes the log if it is the last to use the file. */
 function openElsewhere (path: string): void {
@@ -92,22 +84,6 @@ t.test('a process that exits during writes keeps its exit code, loses no plant, 
   t.ok(took < 1_900, `the process waits for its threads, and no longer than that: ${took} ms`)
 })
 
-t.test('under Node\'s permission model, the store says what to allow', async t => {
-  const isStable = process.allowedNodeEnvironmentFlags.has('--permission')
-  const permission = isStable ? '--permission' : '--experimental-permission'
-  const folder = t.testdir()
-  const script = `
-    const store = sqlitePlantStore({ path: ${JSON.stringify(join(folder, 'plants.db'))} })
-    const outcome = await store.open().catch(error => error.name + ': ' + error.message)
-    await store.close()
-    process.stdout.write(String(outcome))`
-  const advice = 'start Node with --allow-worker, with --allow-fs-read for the code, and with --allow-fs-read and ' +
-    `--allow-fs-write for ${folder}`
-  const { stdout } = inProcess(script, [permission, '--allow-fs-read=*'])
-  t.match(stdout, /^StoreUnusable: SQLite: no thread for the database could be started: /)
-  t.match(stdout, advice)
-})
-
 const canSwitchUsers = process.getuid?.() === 0 && spawnSync('setpriv', ['--version']).status === 0
 const asTwoUsers = needs(canSwitchUsers ? undefined : 'two users need root and setpriv (util-linux)')
 const OWNER = 64_001
@@ -126,18 +102,16 @@ function groupFile (t: Test, user: number): string {
 
 /** Opens stores as the member of the group; returns why they could not be opened. */
 function refusalsOfMember (paths: readonly string[]): string[] {
-  const script = `
-    const { sqlitePlantStore } = await import(${JSON.stringify(pathToFileURL(join(compiledPackage, 'src/index.js')))})
+  const runner = ['setpriv', `--reuid=${MEMBER}`, `--regid=${GROUP}`, '--clear-groups']
+  const { stdout } = inProcess(`
     const results = []
     for (const path of ${JSON.stringify(paths)}) {
       const store = sqlitePlantStore({ path })
       results.push(await store.open().catch(error => error.name + ': ' + error.message))
       await store.close()
     }
-    console.log(JSON.stringify(results))`
-  const command = ['setpriv', `--reuid=${MEMBER}`, `--regid=${GROUP}`, '--clear-groups', process.execPath,
-    '--input-type=module', '-e', script]
-  return JSON.parse(spawnSync('env', bare({ PATH: process.env.PATH }, command), { encoding: 'utf8' }).stdout)
+    console.log(JSON.stringify(results))`, { runner })
+  return JSON.parse(stdout)
 }
 
 t.test('a user who may not write the file, its log, its index or its folder learns what to look at', asTwoUsers, t => {
