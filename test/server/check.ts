@@ -1,6 +1,6 @@
 import { reasonOf, Wrong, type Behaviour, type Server } from './behaviour.js'
 import { commandBehaviours } from './commands.js'
-import { connect } from './connection.js'
+import type { Connection } from './connection.js'
 import { idBehaviours } from './ids.js'
 import { insertBehaviours } from './inserts.js'
 import { killBehaviours } from './kills.js'
@@ -21,39 +21,27 @@ const PATIENCE_MS = 15_000
 /** For the kills: a server may take a while to start again. */
 const KILL_PATIENCE_MS = 300_000
 
-interface Choices { kill: boolean, column: string | undefined }
-
 /**
  * Looks at a server, and prints a line for each behaviour.
+ * @param started the server, if it may be killed
+ * @param column of the page, to be compared with what is seen
  * @returns the exit code: 0 if this service is right there, 1 if not
- * @throws {CannotCheck}
  */
 export async function check (
-  url: string, started: StartedServer | undefined, { kill, column }: Choices
+  connection: Connection, started: StartedServer | undefined, column: string | undefined
 ): Promise<number> {
-  const connection = await connect(url)
-  const leave = interruptedBy(connection.end, started)
-  console.log(`The server says that it is ${connection.says}.\n`)
+  console.log(`The server says that it is ${connection.says}. The database is ${connection.database.databaseName}.\n`)
   const observations: Observation[] = []
-  try {
-    const end = performance.now() + TIME_LIMIT_MS
-    for (const behaviour of behaviours) {
-      const patience = Math.min(PATIENCE_MS, end - performance.now())
-      observations.push(print(await observe(behaviour, connection, patience)))
-    }
-    const kills = kill && started !== undefined ? killBehaviours(started, console.error) : []
-    for (const behaviour of kills) observations.push(print(await observe(behaviour, connection, KILL_PATIENCE_MS)))
-  } finally {
-    leave()
-    const remains = await connection.end()
-    if (remains !== undefined) console.error(remains)
+  const end = performance.now() + TIME_LIMIT_MS
+  for (const behaviour of behaviours) {
+    const patience = Math.min(PATIENCE_MS, end - performance.now())
+    observations.push(print(await observe(behaviour, connection, patience)))
   }
+  const differences = column === undefined ? [] : differencesFrom(column, observations)
+  const kills = started === undefined ? [] : killBehaviours(started, console.error)
+  for (const behaviour of kills) observations.push(print(await observe(behaviour, connection, KILL_PATIENCE_MS)))
   console.log(`\n${conclusionOf(observations)}`)
-  if (column !== undefined) {
-    // No two kills give the same counts.
-    const comparable = observations.filter(({ behaviour }) => behaviours.includes(behaviour))
-    for (const difference of differencesFrom(column, comparable)) console.log(`The page differs: ${difference}`)
-  }
+  for (const difference of differences) console.log(`The page differs: ${difference}`)
   return observations.some(({ isWrong }) => isWrong) ? 1 : 0
 }
 
@@ -76,15 +64,4 @@ async function observe (behaviour: Behaviour, server: Server, patience: number):
   } finally {
     clearTimeout(timer)
   }
-}
-
-/** At Ctrl-C, what was made is removed. Returns a function that ends that. */
-function interruptedBy (end: () => Promise<unknown>, started: StartedServer | undefined): () => void {
-  const interrupt = async (): Promise<void> => {
-    await end()
-    await started?.stop()
-    process.exit(130)
-  }
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
-  return () => process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
 }

@@ -18,8 +18,8 @@ export class CannotCheck extends Error {}
 export interface Connection extends Server {
   /** What the server says that it is. */
   readonly says: string
-  /** Drops the database, and closes the client. Returns why the database is still there, if it is. */
-  end: () => Promise<string | undefined>
+  /** Drops the database, or prints why it is still there, and closes the client. */
+  end: () => Promise<void>
 }
 
 /**
@@ -88,14 +88,14 @@ function explanation (error: unknown, client: MongoClient, database: string): st
   return `${where} cannot be written to (${reason}): use the URL of a primary that takes writes`
 }
 
-async function end (client: MongoClient, url: string): Promise<string | undefined> {
+async function end (client: MongoClient, url: string): Promise<void> {
   await client.close(true)
   const dropping = clientOf(url, DROP_TIMEOUT_MS)
   const database = dropping.db()
   try {
     await database.dropDatabase()
   } catch (error) {
-    return `the database ${database.databaseName} could not be dropped: ${reasonOf(error)}`
+    console.error(`the database ${database.databaseName} could not be dropped: ${reasonOf(error)}`)
   } finally {
     await dropping.close(true)
   }

@@ -3,6 +3,8 @@ import { MongoClient } from 'mongodb'
 import t from 'tap'
 import { closedPort } from '../support/process/lasting-port.js'
 import { needs } from '../support/process/needs.js'
+import type { Cue } from '../support/scripted-mongodb/cues.js'
+import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { missingServer, mongodb, startServer } from '../support/stores/mongodb-for-tests.js'
 import { behaviours } from './check.js'
 import { documentedRows } from './report.js'
@@ -55,6 +57,24 @@ t.test('--help explains the options and the exit codes', async t => {
 t.test('each behaviour has a row in docs/mongodb-servers.md', async t => {
   const rows = documentedRows()
   for (const { name } of behaviours) t.ok(rows.has(name), name)
+})
+
+t.test('where plants are stored, it finds the service right, and names a database that it cannot drop', async t => {
+  const { url } = await ScriptedMongo.start(t)
+  const { code, stdout, stderr } = await check(url)
+  t.match(stdout, /\nRight on this server: .*\n$/)
+  t.notMatch(stdout, '✗')
+  t.match(stderr, /^the database plant_store_check_\w+ could not be dropped: error 59\n$/)
+  t.equal(code, 0)
+})
+
+t.test('where an acknowledged plant is not stored, it finds the service wrong', async t => {
+  const acknowledge: Cue = ({ request: { documents } }) => ({ n: documents.length, ok: 1 })
+  const { url } = (await ScriptedMongo.start(t)).on('insert', acknowledge, { times: Infinity })
+  const { code, stdout } = await check(url)
+  t.match(stdout, /\n✗ what is read back +\d+ of \d+ plants are missing/)
+  t.match(stdout, /\nNOT right on this server: .*what is read back/)
+  t.equal(code, 1)
 })
 
 t.test('with a server', async t => {

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { reasonOf } from './behaviour.js'
 import { check } from './check.js'
-import { CannotCheck } from './connection.js'
+import { CannotCheck, connect } from './connection.js'
 import { StartedServer } from './started-server.js'
 
 const HELP = `Checks whether plant-store is safe on a server that speaks MongoDB's protocol.
@@ -14,8 +14,9 @@ const HELP = `Checks whether plant-store is safe on a server that speaks MongoDB
   --kill           kills the server that was started, five times, while clients create
   --column NAME    names the rows in which the page docs/mongodb-servers.md, in this column, says something else
 
-It uses a database of its own with a random name, and drops it at the end. It takes less than a minute, with --kill two
-more. Rows with ✓ or ✗ decide whether the service is safe; the others say how the server behaves.
+It uses a database of its own with a random name, and drops it at the end; Ctrl-C may leave it there.
+It takes less than a minute, with --kill two more. Lines with ✓ or ✗ decide whether the service is
+right on this server; the others say how the server behaves.
 
 Exit code: 0 if creates, repeats, exact ids and what is read back are right there; 1 if not;
 2 if that could not be checked: no URL, no server, no right to write, a server that does not start.
@@ -30,12 +31,24 @@ async function main (): Promise<number> {
   if (url === undefined) throw new CannotCheck('no URL: npm run test:server -- mongodb://127.0.0.1:27017/')
   if (kill && start === undefined) throw new CannotCheck('--kill needs --start: it kills only what it has started')
 
-  const started = start === undefined ? undefined : new StartedServer(start, url)
+  // What has to be undone, the last first.
+  const undo: Array<() => Promise<void>> = []
+  const undoAll = async (): Promise<void> => {
+    for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step()
+  }
+  const interrupt = (): void => { undoAll().finally(() => process.exit(130)) }
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+  // As with `| head`.
+  process.stdout.once('error', interrupt)
   try {
+    const started = start === undefined ? undefined : new StartedServer(start, url)
+    undo.push(async () => { await started?.stop() })
     await started?.start()
-    return await check(url, started, { kill, column })
+    const connection = await connect(url)
+    undo.push(connection.end)
+    return await check(connection, kill ? started : undefined, column)
   } finally {
-    await started?.stop()
+    await undoAll()
   }
 }
 
