@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
@@ -57,6 +57,20 @@ t.test('a database that is missing, another program\'s, in other text or damaged
   const file = readFileSync(damaged)
   writeFileSync(damaged, file.fill('damage', file.length / 2, file.length / 2 + 4_096))
   await t.rejects(sqliteSource(damaged).then(entriesOf), { message: 'database disk image is malformed' })
+})
+
+t.test('who cannot write to the folder is told as which user to read it', async t => {
+  const folder = testFolder(t)
+  const path = join(folder, 'plants.db')
+  execute(path, `PRAGMA journal_mode = WAL; ${TABLE})`)
+  chmodSync(folder, 0o555)
+  const isRoot = process.geteuid?.() === 0
+  if (isRoot) process.seteuid?.(65_534)
+  t.teardown(() => {
+    if (isRoot) process.seteuid?.(0)
+    chmodSync(folder, 0o755)
+  })
+  await t.rejects(sqliteSource(path), { message: /plants\.db cannot be read: .*: run this as the user that runs / })
 })
 
 t.test('plants created while a database is read do not prolong it', async t => {

@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { codeOf, messageOf } from '../../../error-message.js'
 import { requireOwnLog, sqliteBinding, type DatabaseClass } from '../../../stores/sqlite/database.js'
+import { CODE, resultCode } from '../../../stores/sqlite/sqlite-error.js'
 import { CopyError, LOWEST_ID, readEntry, type Entry, type PlantSource } from './plant-source.js'
 
 /** Rows are read until they have about this many bytes together. */
@@ -22,7 +23,10 @@ export async function openPlantsFile (path: string): Promise<DatabaseSyncInstanc
     return connect(DatabaseSync, path)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') throw new CopyError(`there is no ${path}: set DATA_DIR to the folder of plants.db`)
-    throw new CopyError(`${path} cannot be read: ${messageOf(error)}`)
+    // Even to read, SQLite makes a log and its index.
+    const isDenied = [CODE.READONLY, CODE.CANTOPEN].includes(resultCode(error))
+    const advice = isDenied ? ': run this as the user that runs the service, who can write to that folder' : ''
+    throw new CopyError(`${path} cannot be read: ${messageOf(error)}${advice}`)
   }
 }
 
