@@ -20,6 +20,7 @@ const processes = everyServer.filter(name => name !== 'plugin')
 const onSqlite = everyServer.filter(name => name.endsWith('-sqlite'))
 const onMongo = everyServer.filter(name => name.endsWith('-mongodb'))
 const growing = ['ours-sqlite', 'fastify-sqlite', 'ours-mongodb', 'pocketbase', 'json-server']
+const starting = ['ours-sqlite', 'fastify-sqlite']
 const stores = ['ours-sqlite', 'group-sqlite']
 // The plugin first: the others are compared with it.
 const withoutStore = ['plugin', 'fastify-token', 'fastify', 'bare']
@@ -33,7 +34,7 @@ export const cases: Record<CaseName, { what: string, servers: string[], connecti
   distance: { what: 'a distant MongoDB', servers: onMongo, connections: [512] },
   price: { what: 'the plugin beside Fastify itself, in one process', servers: withoutStore, connections: [32] },
   'one-create': { what: 'the store by itself, one plant at a time', servers: stores, connections: [1] },
-  start: { what: 'from the start of the process until it listens', servers: onSqlite, connections: [1] }
+  start: { what: 'from the start of the process until it listens', servers: starting, connections: [1] }
 }
 
 /** The cases whose servers take turns many times in each round. */

@@ -2,7 +2,10 @@ import type { RequestListener } from 'node:http'
 import { createRequire } from 'node:module'
 import type { RequestHandler } from 'express'
 
-/** json-server as a module with access control, as its README has it, without its log. */
+/**
+ * json-server as a module with access control, as its README has it, without its log. So it has written its file when
+ * it responds; its command responds before.
+ */
 export function jsonServerApp (file: string, token: string): RequestListener {
   const jsonServer = createRequire(import.meta.url)('json-server')
   const authenticate: RequestHandler = (request, response, next) => {
