@@ -34,10 +34,11 @@ function serversOf (name: CaseName, { url, servers, mongodb, pocketbase, nodes }
   const chosen = servers?.filter(server => all.includes(server.replace(/@.*/, '')))
   if (name === 'price') return onEachNode(chosen ?? all, nodes)
   if (chosen !== undefined) return chosen
-  // On a scripted MongoDB, Fastify represents all peers, and it does not matter how many plants are stored.
   const left = new Set<string>()
+  // On a scripted MongoDB, Fastify represents all peers.
   if (mongodb === undefined) left.add('express-mongodb')
-  if (mongodb === undefined && name === 'stored') left.add('ours-mongodb')
+  // Only if it is named: a program that stands in for MongoDB may read all plants to find one, as FerretDB does.
+  if (name === 'stored') left.add('ours-mongodb')
   if (pocketbase === undefined) left.add('pocketbase')
   return all.filter(server => !left.has(server))
 }

@@ -19,13 +19,16 @@ const style = `<style>@media (prefers-color-scheme: dark) {
 [fill="${colours.peer}"] { fill: ${darkPeer} }
 }</style>`
 
+// In pixels.
 const ROW = 26
+const WIDTH = 900
+const LABELS = 270
 
 /** Draws an SVG that needs no other file. */
 export function drawBars ({ title, rows, panels, captions }: Picture): string {
   const height = rows.length * ROW + 140 + captions.length * 16
-  const chart = init(null, null, { renderer: 'svg', ssr: true, width: 900, height })
-  const share = 640 / panels.length
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height })
+  const share = (WIDTH - 10 - LABELS) / panels.length
   chart.setOption({
     animation: false,
     textStyle: { fontFamily: 'system-ui, sans-serif', fontSize: 12, color: ink },
@@ -34,7 +37,7 @@ export function drawBars ({ title, rows, panels, captions }: Picture): string {
       { subtext: captions.join('\n'), left: 12, bottom: 2, itemGap: 0, subtextStyle: { color: ink, lineHeight: 16 } }
     ],
     grid: panels.map((_, index) => ({
-      left: 250 + index * share, width: share - 105, top: 50, height: rows.length * ROW
+      left: LABELS + index * share, width: share - 105, top: 50, height: rows.length * ROW
     })),
     xAxis: panels.map(({ name, tick, bars }, gridIndex) => {
       const isEmpty = bars.every(bar => bar === undefined || bar.value === 0)

@@ -82,9 +82,12 @@ export function pictures (results: Results): Record<string, string> {
   const sizes = groupedBy(inCase('stored'), ({ spec }) => `${spec.stored}`)
   draw(
     'stored.svg',
-    'Milliseconds of a create, one at a time, by the number of plants stored before',
+    'Time of a create, one at a time, by the number of plants stored before',
     inSections(sizes[0] ?? []).map(rowOf),
-    sizes.map(all => panelOf({ ...stored, name: `${countText(all[0]?.spec.stored)} stored` }, inSections(all))),
+    sizes.map(all => {
+      const name = `ms, with ${countText(all[0]?.spec.stored)} stored`
+      return panelOf({ ...stored, name }, inSections(all))
+    }),
     sizes.flat().every(keepsUp) ? [] : ['too slow: a create had no response within 10 s']
   )
   return drawn

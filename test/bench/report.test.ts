@@ -138,7 +138,7 @@ t.test('a create is shown for each number of plants stored before, or that it wa
   )
   t.match(tables(found), /json-server, whole file, not synced +10 +300 µs [^]*not synced +1,000,000 +too slow/)
   const texts = textsOf(pictures(found)['stored.svg'])
-  for (const text of ['10 stored', '1,000,000 stored', '200 µs', '210 µs', '300 µs', 'too slow']) {
+  for (const text of ['ms, with 10 stored', 'ms, with 1,000,000 stored', '200 µs', '210 µs', '300 µs', 'too slow']) {
     t.ok(texts.includes(text), text)
   }
 })
