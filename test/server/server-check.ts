@@ -39,7 +39,7 @@ async function main (): Promise<number> {
   const interrupt = (): void => { undoAll().finally(() => process.exit(130)) }
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
   // As with `| head`.
-  process.stdout.once('error', interrupt)
+  process.stdout.on('error', () => {}).once('error', interrupt)
   try {
     const started = start === undefined ? undefined : new StartedServer(start, url)
     undo.push(async () => { await started?.stop() })
