@@ -15,31 +15,42 @@ export const behaviours: readonly Behaviour[] = [
   ...idBehaviours, ...insertBehaviours, ...commandBehaviours, ...plantBehaviours, ...orderBehaviours
 ]
 
+/** The exit code. */
+export const INTERRUPTED = 130
+
 const TIME_LIMIT_MS = 50_000
 /** For one behaviour. */
 const PATIENCE_MS = 15_000
 /** For the kills: a server may take a while to start again. */
 const KILL_PATIENCE_MS = 300_000
 
+interface Choices {
+  /** The server, if it may be killed. */
+  killable: StartedServer | undefined
+  /** A column of the page, which is compared with what is seen. */
+  column: string | undefined
+}
+
 /**
  * Looks at a server, and prints a line for each behaviour.
- * @param started the server, if it may be killed
- * @param column of the page, to be compared with what is seen
+ * @param signal ends it after the present behaviour
  * @returns the exit code: 0 if this service is right there, 1 if not
  */
 export async function check (
-  connection: Connection, started: StartedServer | undefined, column: string | undefined
+  connection: Connection, signal: AbortSignal, { killable, column }: Choices
 ): Promise<number> {
   console.log(`The server says that it is ${connection.says}. The database is ${connection.database.databaseName}.\n`)
   const observations: Observation[] = []
   const end = performance.now() + TIME_LIMIT_MS
   for (const behaviour of behaviours) {
+    if (signal.aborted) break
     const patience = Math.min(PATIENCE_MS, end - performance.now())
     observations.push(print(await observe(behaviour, connection, patience)))
   }
   const differences = column === undefined ? [] : differencesFrom(column, observations)
-  const kills = started === undefined ? [] : killBehaviours(started, console.error)
+  const kills = killable === undefined || signal.aborted ? [] : killBehaviours(killable, console.error)
   for (const behaviour of kills) observations.push(print(await observe(behaviour, connection, KILL_PATIENCE_MS)))
+  if (signal.aborted) return INTERRUPTED
   console.log(`\n${conclusionOf(observations)}`)
   for (const difference of differences) console.log(`The page differs: ${difference}`)
   return observations.some(({ isWrong }) => isWrong) ? 1 : 0

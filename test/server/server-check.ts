@@ -1,7 +1,7 @@
 // The command `npm run test:server`.
 import { parseArgs } from 'node:util'
 import { reasonOf } from './behaviour.js'
-import { check } from './check.js'
+import { check, INTERRUPTED } from './check.js'
 import { CannotCheck, connect } from './connection.js'
 import { StartedServer } from './started-server.js'
 
@@ -31,24 +31,30 @@ async function main (): Promise<number> {
   if (url === undefined) throw new CannotCheck('no URL: npm run test:server -- mongodb://127.0.0.1:27017/')
   if (kill && start === undefined) throw new CannotCheck('--kill needs --start: it kills only what it has started')
 
-  // What has to be undone, the last first.
-  const undo: Array<() => Promise<void>> = []
-  const undoAll = async (): Promise<void> => {
-    for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step()
+  // What has to be undone, once, the last first.
+  const steps: Array<() => Promise<void>> = []
+  let undone: Promise<void> | undefined
+  const undo = (): Promise<void> => {
+    undone ??= steps.reduceRight((earlier, step) => earlier.then(step), Promise.resolve())
+    return undone
   }
-  const interrupt = (): void => { undoAll().finally(() => process.exit(130)) }
+  const interruption = new AbortController()
+  const interrupt = (): void => {
+    interruption.abort()
+    undo().finally(() => process.exit(INTERRUPTED))
+  }
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
   // As with `| head`.
   process.stdout.on('error', () => {}).once('error', interrupt)
   try {
     const started = start === undefined ? undefined : new StartedServer(start, url)
-    undo.push(async () => { await started?.stop() })
+    steps.push(async () => { await started?.stop() })
     await started?.start()
     const connection = await connect(url)
-    undo.push(connection.end)
-    return await check(connection, kill ? started : undefined, column)
+    steps.push(connection.end)
+    return await check(connection, interruption.signal, { killable: kill ? started : undefined, column })
   } finally {
-    await undoAll()
+    await undo()
   }
 }
 
