@@ -16,11 +16,11 @@ const KILOBYTES_50 = 'x'.repeat(50_000)
 
 interface Running { address: string, path: string, clients: PlantClients, program: Program }
 
-/** Starts the service as a separate process. */
+/** Starts the service as a separate process, which need not be ready. */
 async function start (t: Test, folder: string, env: Record<string, string> = {}): Promise<Running> {
   const program = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: folder, STORE_TIMEOUT: '1000', ...env })
   t.teardown(() => program.end('SIGKILL'))
-  const address = await program.ready()
+  const address = String((await program.logged('listening at')).address)
   return { address, path: join(folder, 'plants.db'), clients: new PlantClients(overHttp(address, token)), program }
 }
 
