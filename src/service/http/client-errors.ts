@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyBaseLogger, FastifyReply } from 'fastify'
 import { ApiError, type ErrorName } from '../../api-error.js'
@@ -7,6 +6,11 @@ import { errorHeaders, sendError } from '../../route/errors.js'
 const errorNames: Readonly<Record<string, ErrorName>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'requestTimeout',
   HPE_HEADER_OVERFLOW: 'headersTooLarge'
+}
+
+// An import of `node:http`, which has them, loads Node's WebSocket and fetch: a tenth of the time of a start.
+const reasonPhrases: Readonly<Record<number, string>> = {
+  400: 'Bad Request', 408: 'Request Timeout', 431: 'Request Header Fields Too Large'
 }
 
 /**
@@ -63,7 +67,7 @@ export function clientErrorHandler (
       connection: 'close'
     }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    socket.write(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines.join('')}\r\n${body}`)
+    socket.write(`HTTP/1.1 ${statusCode} ${reasonPhrases[statusCode]}\r\n${lines.join('')}\r\n${body}`)
     socket.destroySoon()
   }
 }
