@@ -34,6 +34,8 @@ t.test('the units differ only in where a process listens and stores, and allow t
   const settings = (name: string) => shipped(name).split('\n').filter(line => !own.test(line))
   t.strictSame(settings('plant-store@.service'), settings('plant-store.service'))
   t.ok(Number(/^TimeoutStopSec=(\d+)s$/m.exec(shipped('plant-store.service'))?.[1]) > 25)
+  // systemd.service(5): a death by SIGHUP, as of a reload before Node handles signals, would be a clean exit.
+  t.match(shipped('plant-store.service'), /^Restart=on-failure$[^]*^RestartForceExitStatus=SIGHUP$/m)
 })
 
 t.test('after logrotate has truncated the log, the service continues at its beginning', withLogrotate, async t => {

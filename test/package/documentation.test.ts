@@ -140,7 +140,7 @@ t.test('the serializer for generated clients keeps all digits of an id', async t
 })
 
 t.test('the client keeps all digits of an id, and retries', async t => {
-  const answers = [503, 500, 'cut', 504, 200] as const
+  const answers = [408, 503, 500, 'cut', 504, 200] as const
   const bodies: string[] = []
   const server = createServer(async (request, response) => {
     let body = ''
