@@ -55,7 +55,7 @@ async function measure (specs: readonly Spec[], options: Options, words: readonl
     command: withoutFolder(withoutSecrets(['npm run bench', ...words.length > 0 ? ['--', ...words] : []].join(' '))),
     method: { rounds, warmUp, leadIn, seconds, latencySeconds, isPublished },
     machine: machine(options.url === undefined ? folder : undefined),
-    versions: options.url === undefined ? await versions(options.pocketbase) : { node: process.versions.node },
+    versions: options.url === undefined ? await versions(options.pocketbase) : {},
     url: options.url,
     mongodb,
     measurements: [...others.measurements, ...alternations.measurements].map(({ spec, label, rounds }) => ({

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Round } from '../../bench/load/measurement-window.js'
 import type { Spec } from '../../bench/plan/cases.js'
@@ -6,6 +7,7 @@ import { header, page } from '../../bench/report/page.js'
 import { pictures } from '../../bench/report/pictures.js'
 import { load, type Measurement, type Results } from '../../bench/report/results.js'
 import { tables } from '../../bench/report/tables.js'
+import { projectFile } from '../support/process/program.js'
 
 const figures = { p50: 900, p99: 2500, max: 30_000, busiestThread: 30, allThreads: 40, generator: 17.9 }
 
@@ -144,9 +146,8 @@ t.test('a create is shown for each number of plants stored before, or that it wa
 })
 
 t.test('a service at --url has no figure and no version that was not measured there', async t => {
-  const { versions: { node = '' }, ...more } = results
-  const found = { ...more, versions: { node }, url: 'http://127.0.0.1:3000', machine: 'A machine' }
-  found.measurements = [measured({ server: 'url' }, 1000, { allThreads: undefined, busiestThread: undefined })]
+  const service = measured({ server: 'url' }, 1000, { allThreads: undefined, busiestThread: undefined })
+  const found: Results = { ...run(service), versions: {}, url: 'http://127.0.0.1:3000', machine: 'A machine' }
   t.match(header(found), /the load generator: A machine/)
   t.notMatch(tables(found), /busiest|all threads/)
   const svg = pictures(found)['throughput.svg'] ?? ''
@@ -182,6 +183,11 @@ t.test('a picture marks a server that kept up in some rounds only; where none ke
   t.notMatch(drawn(inTime, inTime, inTime), 'too slow')
   t.match(drawn(late, late, late), 'cannot keep up')
   t.notMatch(drawn(late, late, late), />0(\.\d+)?</)
+})
+
+t.test('the published results name no folder of the machine on which they were measured', async t => {
+  const published = readFileSync(projectFile('bench/published/results.json'), 'utf8')
+  t.notMatch(published, /[\s"=,@]\/\w+\//)
 })
 
 t.test('what is not a saved run is refused, with what to do', async t => {
