@@ -4,8 +4,8 @@
 # Seen: node:http closes after each answer, unless the handler sets Content-Length itself, as Fastify does.
 # So the comparison is one of new connections against kept ones.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 debian_install apache2-utils=2.4.71-1~deb12u1 libapr1=1.7.2-3+deb12u1 libaprutil1=1.6.3-1+deb12u1
 npm_install fastify@5.12.8

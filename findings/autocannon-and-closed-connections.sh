@@ -3,8 +3,8 @@
 # Guess: it connects anew, and counts 20 answers; or it says how many are missing.
 # Seen: it sends 12, counts 12 answers, says that 20 were sent, and has no errors.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 npm_install autocannon@9.0.0
 port=$(free_port)

@@ -3,8 +3,8 @@
 # Guess: EJSON is there to keep BSON's types, so a bigint and a Long keep their digits, and {"$numberLong": "…"} is read exactly.
 # Seen: the default is "relaxed", which makes a double of both, writing and reading. { relaxed: false } is exact, but for a bare number.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 npm_install bson@7.3.4
 

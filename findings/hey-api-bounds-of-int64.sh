@@ -3,8 +3,8 @@
 # Guess: stated bounds are at least as strict as none.
 # Seen: without bounds the schema has those of int64, to the digit. Stated ones become doubles first, so that 2^63 passes.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 node_install 24.21.0
 npm_install @hey-api/openapi-ts@0.99.0 typescript@5.9.3 zod@4.6.7 esbuild@0.28.2

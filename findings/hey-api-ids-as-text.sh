@@ -4,8 +4,8 @@
 # Seen: the type is bigint. The request has the id as text, which a server refuses that validates an integer;
 # the response is rounded by JSON.parse, and then made a bigint.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 node_install 24.21.0
 npm_install @hey-api/openapi-ts@0.99.0 typescript@5.9.3 esbuild@0.28.2

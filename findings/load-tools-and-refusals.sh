@@ -3,8 +3,8 @@
 # Guess: ab counts them as "Failed requests"; to h2load, which speaks of protocols, a complete answer has succeeded.
 # Seen: just the other way round. ab has 0 failed requests (and a line "Non-2xx responses"), h2load 0 succeeded.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 debian_install apache2-utils=2.4.71-1~deb12u1 libapr1=1.7.2-3+deb12u1 libaprutil1=1.6.3-1+deb12u1 \
   nghttp2-client=1.52.0-1+deb12u3 libev4=1:4.33-1 libjemalloc2=5.3.0-1

@@ -4,8 +4,8 @@
 # Seen: it removes the member from its list, which is then empty: no more heartbeats, and every later operation times out,
 # until the client is made anew. With directConnection=true it goes on.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 npm_install mongodb@7.9.0 bson@7.3.4
 cp "$(dirname "$0")/scripted-mongo-server.mjs" "$folder"

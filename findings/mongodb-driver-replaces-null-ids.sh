@@ -3,8 +3,8 @@
 # Guess: null is sent as it is (MongoDB takes it as an _id), and a second one is a duplicate.
 # Seen: both are replaced by new ObjectIds, so each retry of such a document is stored once more.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 npm_install mongodb@7.9.0 bson@7.3.4
 cp "$(dirname "$0")/scripted-mongo-server.mjs" "$folder"

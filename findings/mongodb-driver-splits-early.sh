@@ -4,8 +4,8 @@
 # Seen: one document fewer than maxWriteBatchSize, and 16 MiB, which is the limit of one document.
 # client.bulkWrite of the same driver fills 48 MB.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 npm_install mongodb@7.9.0 bson@7.3.4
 cp "$(dirname "$0")/scripted-mongo-server.mjs" "$folder"

@@ -3,8 +3,8 @@
 # Guess: unordered means that the third is sent all the same, as it is after write errors.
 # Seen: it is never sent, and the error's insertedIds list its documents among the inserted.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 npm_install mongodb@7.9.0 bson@7.3.4
 cp "$(dirname "$0")/scripted-mongo-server.mjs" "$folder"

@@ -3,8 +3,8 @@
 # Guess: they are two, as in MongoDB.
 # Seen: they are one, as the names of SQLite's tables are equal in either case.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 npm_install mongodb@7.9.0
 pypi_install nx-27017==0.8.1

@@ -3,8 +3,8 @@
 # Guess: a filter means the same in find, countDocuments and deleteMany.
 # Seen: find compares the numbers, deleteMany their digits as text, so that it leaves 6 to 9 and 51 to 99 below 500.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 npm_install mongodb@7.9.0
 pypi_install nx-27017==0.8.1

@@ -3,8 +3,8 @@
 # Guess: the next batch fails: the cursor is unknown to the new process (MongoDB: CursorNotFound, 43).
 # Seen: an unknown cursor has an empty last batch, so the loop ends as if it had read all.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 npm_install mongodb@7.9.0
 pypi_install nx-27017==0.8.1

@@ -3,8 +3,8 @@
 # Guess: the body has the examples, or values that the schema allows.
 # Seen: it has the names of the types, as text. Every request of such a load test is refused, and the refusals are what is measured.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 pypi_install openapi-generator-cli==7.26.0
 java -XX:TieredStopAtLevel=1 -jar "$folder"/python/lib/python3*/site-packages/openapi_generator_cli/openapi-generator.jar \

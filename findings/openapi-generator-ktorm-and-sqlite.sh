@@ -3,8 +3,8 @@
 # Guess: SQLite takes it, since its types are only names.
 # Seen: the id is "long … PRIMARY KEY AUTOINCREMENT", and SQLite has AUTOINCREMENT for INTEGER alone, by name.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 pypi_install openapi-generator-cli==7.26.0 apsw==3.54.1.0
 java -XX:TieredStopAtLevel=1 -jar "$folder"/python/lib/python3*/site-packages/openapi_generator_cli/openapi-generator.jar \

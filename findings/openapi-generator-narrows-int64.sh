@@ -3,8 +3,8 @@
 # Guess: a target whose language has 64-bit integers gets them (GDScript's int is one); GraphQL gets Int.
 # Seen: GDScript gets float. GraphQL gets Int, which has 32 bits, and optional fields become required ones.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 pypi_install openapi-generator-cli==7.26.0
 generate () {

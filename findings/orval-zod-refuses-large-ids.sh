@@ -3,8 +3,8 @@
 # Guess: z.number() with the bounds as doubles, which takes every int64, rounded.
 # Seen: zod.int(), which takes safe integers only: it refuses 2^53 and all ids above, whatever bounds are stated.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 node_install 24.21.0
 npm_install orval@8.38.0 zod@4.6.7 typescript@5.9.3

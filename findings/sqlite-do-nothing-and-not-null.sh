@@ -3,8 +3,8 @@
 # Guess: the id is looked at first, so nothing happens, whatever else is wrong.
 # Seen: NOT NULL is looked at before the id, a wrong type after it. And OR IGNORE ignores the one, not the other.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 node_install 22.23.3 26.10.0
 

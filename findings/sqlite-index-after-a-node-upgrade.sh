@@ -3,8 +3,8 @@
 # Guess: a REAL has the same text in every SQLite, so an index on CAST(x AS TEXT) outlives an upgrade of Node.
 # Seen: SQLite 3.53 prints 17 digits where 3.51 printed 15, so the rows are no longer where the index looks for them.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 node_install 22.23.3 24.21.0
 

@@ -3,8 +3,8 @@
 # Guess: prepare() throws, or run() executes both.
 # Seen: node:sqlite and @photostructure/sqlite execute the first and drop the second without a word.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 npm_install @photostructure/sqlite@2.6.0
 node_install 22.23.3 24.21.0 26.10.0

@@ -3,8 +3,8 @@
 # Guess: 5 is bound as an INTEGER, as it is whole; 5 and 5n are one key.
 # Seen: every number is bound as a REAL. Only an INTEGER column makes it whole again; TEXT, ANY and expressions do not.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 node_install 22.23.3 24.21.0 26.10.0
 

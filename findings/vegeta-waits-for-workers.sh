@@ -3,8 +3,8 @@
 # Guess: vegeta is an open loop, so one worker makes a queue, whose waiting is part of the latency.
 # Seen: with -max-workers the rate sinks, and the latency stays what the server needs: what waited is not sent, and not measured.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 GOBIN=$folder go install github.com/tsenart/vegeta/v12@v12.13.0 2>/dev/null || cannot_install vegeta
 echo "versions: vegeta v12.13.0, $(go version | cut -d' ' -f3)"

@@ -4,8 +4,8 @@
 # Seen: an answer that is later than the timeout is in no latency: wrk prints 0.00us for all percentiles.
 # A tail above 2 s is cut off in the same way, and only "timeout" in the line of socket errors shows it.
 set -euo pipefail
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=helpers/common.bash
+. "$(dirname "$0")/helpers/common.bash"
 
 debian_install wrk=4.1.0-3+b2 libluajit-5.1-2=2.1.0~beta3+git20220320+dfsg-4.1+deb12u1
 port=$(free_port)
