@@ -18,7 +18,7 @@ t.test('a failover of 5 s under the load of 64 connections goes unnoticed by the
   const mongo = await ScriptedMongo.start(t)
   const service = await buildService(t, mongoPlantStore({ url: mongo.url }))
   const clients = new PlantClients(byInject(service))
-  const load = clients.load({ connections: 64, ms: 7_500 })
+  const load = clients.load({ connections: 64, ms: 9_000 })
   await sleep(1_000)
   await mongo.stepDown({ electAfter: 5_000, closeConnections: true })
   await load

@@ -15,7 +15,7 @@ export type StoredPlant = Omit<NewPlant, 'id'>
 
 /**
  * A MongoDB for tests: real drivers connect to it, and on cue it fails as a real one does. As a replica set it has one
- * member, which loses the primary role at a step-down, and regains it, unless a secondary is started.
+ * member, which loses the primary role at a step-down, and regains it.
  */
 export class ScriptedMongo {
   readonly #documents = new Documents()
@@ -42,23 +42,8 @@ export class ScriptedMongo {
     return mongo
   }
 
-  /** Starts another member of this replica set, which has no documents and is never primary. */
-  async startSecondary (t: Pick<Test, 'teardown'>): Promise<ScriptedMongo> {
-    const member = new ScriptedMongo(this.kind, this.isPolled, this.hosts)
-    member.#isPrimary = false
-    await member.start()
-    t.teardown(async () => { await member.stop() })
-    this.#announce({ isPrimary: true })
-    return member
-  }
-
-  /**
-   * @param isPolled without topology versions, as other servers than MongoDB: drivers ask it now and then
-   * @param hosts the members of the replica set
-   */
-  private constructor (
-    private readonly kind: Kind, private readonly isPolled: boolean, private readonly hosts: string[] = []
-  ) {}
+  /** @param isPolled without topology versions, as other servers than MongoDB: drivers ask it now and then */
+  private constructor (private readonly kind: Kind, private readonly isPolled: boolean) {}
 
   get url (): string {
     return this.urlOf('')
@@ -129,7 +114,6 @@ export class ScriptedMongo {
     if (this.#port === 0) await listenOnLastingPort(server)
     else await once(server.listen(this.#port, '127.0.0.1'), 'listening')
     this.#port = (server.address() as AddressInfo).port
-    if (!this.hosts.includes(this.#address)) this.hosts.push(this.#address)
   }
 
   get #address (): string {
@@ -202,7 +186,7 @@ export class ScriptedMongo {
       helloOk: true,
       isWritablePrimary: this.#isPrimary,
       ismaster: this.#isPrimary,
-      ...(this.kind === 'replica set' && { setName: 'rs0', hosts: this.hosts, me, secondary: !this.#isPrimary }),
+      ...(this.kind === 'replica set' && { setName: 'rs0', hosts: [me], me, secondary: !this.#isPrimary }),
       maxBsonObjectSize: 16_777_216,
       maxMessageSizeBytes: 48_000_000,
       maxWriteBatchSize: 100_000,
