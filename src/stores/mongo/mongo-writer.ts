@@ -28,8 +28,8 @@ type Results = readonly WriteResult[]
  */
 export class MongoWriter implements StoreWriter {
   readonly maxInFlight = 16
-  /** That the driver has found no server, for as long as it takes it to find that. */
-  #outage: { readonly error: PlantNotStored, readonly end: number } | undefined
+  /** When and why the latest attempt found no server, if it did. */
+  #outage: { readonly at: number, readonly error: PlantNotStored } | undefined
 
   /** @param renew makes another client, if the client is the store's own, which the store closes */
   constructor (
@@ -50,13 +50,10 @@ export class MongoWriter implements StoreWriter {
   }
 
   async #writeSorted (plants: readonly NewPlant[], deadline: number): Promise<Results | CreateError> {
+    const outage = this.#outageUntil(deadline)
+    if (outage !== undefined) return outage
     const collection = this.plants
     const { collectionName, db } = collection
-    const timeToSelect = db.client.options.serverSelectionTimeoutMS + SELECTION_MARGIN_MS
-    if (this.#outage !== undefined && this.clock.now() < this.#outage.end) {
-      // An attempt that ends before the driver can tell again that there is no server would leave the outcome open.
-      if (this.#timeLeft(deadline) < timeToSelect) return this.#outage.error
-    }
     // A bigint is written as a BSON int64 (Long).
     const documents = plants.map(({ id: _id, name, tag }) => tag === undefined ? { _id, name } : { _id, name, tag })
     const insert = { insert: collectionName, documents, ordered: false, ...DURABLE }
@@ -66,17 +63,22 @@ export class MongoWriter implements StoreWriter {
       this.#outage = undefined
     } catch (thrown) {
       const error = thrown as DriverError
-      this.#outage = undefined
-      if (hasNoServer(error)) {
-        this.#outage = { error: new PlantNotStored(reasonOf(error)), end: this.clock.now() + timeToSelect }
-      }
+      this.#noteFailure(error, collection)
       reply = replyIn(error, plants.length)
-      if (reply === undefined) {
-        this.#renewClient(error, collection)
-        return outcomeOfFailure(error, plants.length)
-      }
+      if (reply === undefined) return outcomeOfFailure(error, plants.length)
     }
     return await outcomeOfReply(plants, reply, duplicates => this.#readExisting(duplicates, deadline))
+  }
+
+  /**
+   * Why a plant is not sent, if there was no server a moment ago, and the driver could not tell before the deadline
+   * that there is still none: an attempt that is given up would leave the outcome open.
+   */
+  #outageUntil (deadline: number): PlantNotStored | undefined {
+    if (this.#outage === undefined) return undefined
+    const timeToSelect = this.plants.db.client.options.serverSelectionTimeoutMS + SELECTION_MARGIN_MS
+    const isRecent = this.clock.now() < this.#outage.at + timeToSelect
+    return isRecent && this.#timeLeft(deadline) < timeToSelect ? this.#outage.error : undefined
   }
 
   async #readExisting (plants: readonly NewPlant[], deadline: number): Promise<ExistingPlants | PlantOutcomeUnknown> {
@@ -140,7 +142,7 @@ export class MongoWriter implements StoreWriter {
       if (refusal !== undefined) throw new Error(describe(refusal))
     } catch (thrown) {
       const error = thrown as DriverError
-      this.#renewClient(error, collection)
+      this.#noteFailure(error, collection)
       throw new Error(reasonOf(error))
     }
   }
@@ -150,12 +152,16 @@ export class MongoWriter implements StoreWriter {
   }
 
   /**
-   * Replaces a client of the store's own that found no server. It may look for none any more: the driver closes one
-   * that never connected, and a monitor that wrote its `hello` to a connection just when that closed waits forever.
+   * Notes that there is no server, and replaces the client that found none, if it is the store's own. It may look for
+   * none any more: the driver closes one that never connected, and a monitor that wrote its `hello` to a connection
+   * just when that closed waits forever.
    */
-  #renewClient (error: DriverError, plants: MongoCollection): void {
+  #noteFailure (error: DriverError, plants: MongoCollection): void {
+    this.#outage = undefined
+    if (!hasNoServer(error)) return
+    this.#outage = { at: this.clock.now(), error: new PlantNotStored(reasonOf(error)) }
     const isInUse = plants === this.plants
-    if (this.renew === undefined || !isInUse || !hasNoServer(error)) return
+    if (this.renew === undefined || !isInUse) return
     this.plants = this.renew()
     plants.db.client.close().catch(() => {})
   }
