@@ -9,7 +9,7 @@ import { bodyParser, checkHeaders } from './route/body-parser.js'
 import { requestedPlant, setCompilers } from './route/compilers.js'
 import { plantCreator } from './route/create-plant.js'
 import { errorHandler } from './route/errors.js'
-import { PENDING, PendingRequests, type PendingRequest } from './route/pending-requests.js'
+import { PendingRequests, type PendingRequest } from './route/pending-requests.js'
 import { createPlantSchema, describeOperation } from './route/schemas.js'
 
 /**
@@ -35,7 +35,7 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
   const authenticate = await bearerAuthentication(app, tokens)
   const createPlant = plantCreator(store, pending, storeTimeout)
 
-  app.decorateRequest(PENDING, null)
+  app.decorateRequest('plantStorePending', null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', bodyParser(bodyLimit))
   setCompilers(app)
@@ -48,7 +48,7 @@ const plugin: FastifyPluginAsyncTypebox<PlantStoreOptions> = async (app, options
 
   const config = { swaggerTransform: describeOperation }
   app.post('/plants', { schema: createPlantSchema(), bodyLimit, config }, request => (
-    createPlant(requestedPlant(request), request.getDecorator<PendingRequest>(PENDING))
+    createPlant(requestedPlant(request), request.plantStorePending as PendingRequest)
   ))
 
   await openStore(app, store, storeTimeout)

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import { ApiError } from '../api-error.js'
 import { parseExactJson } from '../exact-json.js'
-import { PENDING, PendingRequest, type PendingRequests } from './pending-requests.js'
+import { PendingRequest, type PendingRequests } from './pending-requests.js'
 
 /** Bytes that each further chunk of a body takes in addition to its own. */
 const CHUNK_BYTES = 512
@@ -13,11 +13,8 @@ const CHUNK_BYTES = 512
  */
 export function checkHeaders (all: PendingRequests, bodyLimit: number): onRequestHookHandler {
   return function checkHeaders (request, reply, done) {
-    const pending = new PendingRequest(all, request.raw.socket)
-    request.setDecorator(PENDING, pending)
-    // The client leaves, or a hook of the host takes the response over.
-    reply.raw.on('close', () => { pending.end() })
-
+    const pending = new PendingRequest(all, reply)
+    request.plantStorePending = pending
     const { 'content-length': contentLength, 'transfer-encoding': coding } = request.headers
     const length = Number(contentLength) || 0
     if (length === 0 && coding === undefined) return done()
@@ -36,7 +33,7 @@ export function bodyParser (bodyLimit: number) {
   return function parseBody (
     request: FastifyRequest, payload: Readable, done: (error: Error | null, body?: unknown) => void
   ): void {
-    const pending = request.getDecorator<PendingRequest>(PENDING)
+    const pending = request.plantStorePending as PendingRequest
     const chunks: Buffer[] = []
     let received = 0
     let isDone = false

@@ -5,7 +5,6 @@ import type { NewPlant, PlantWire } from '../plant.js'
 import type { CreateOutcome, PlantStore } from '../stores/store.js'
 import type { PendingRequest, PendingRequests } from './pending-requests.js'
 
-const outcomes: readonly CreateOutcome[] = ['stored', 'same', 'taken']
 const failures: Partial<Record<ErrorName, CreateMessage['outcome']>> = {
   notStored: 'not_stored', outcomeUnknown: 'unknown'
 }
@@ -25,22 +24,19 @@ export function plantCreator (store: PlantStore, all: PendingRequests, storeTime
         reject(new ApiError('outcomeUnknown', undefined, new Error('the store did not respond in time')))
       })
       if (refusal !== undefined) throw refusal
-      const message: CreateMessage = { pending: all.pending, queueBytes: all.bytes, outcome: undefined }
-      channels.createStart.publish(message)
+      const observed = observe(all)
 
-      function end (outcome: CreateMessage['outcome']): void {
-        pending.leaveStore()
-        channels.createEnd.publish(Object.assign(message, { pending: all.pending, queueBytes: all.bytes, outcome }))
-      }
       function succeed (outcome: CreateOutcome): void {
-        if (!outcomes.includes(outcome)) return fail(new TypeError('the store resolved with no outcome of a create'))
-        end(outcome)
+        if (!isOutcome(outcome)) return fail(new TypeError('the store resolved with no outcome of a create'))
+        pending.leaveStore()
+        observed?.end(outcome)
         if (outcome === 'taken') return reject(new ApiError('idTaken'))
         resolve(tag === undefined ? { name } : { name, tag })
       }
       function fail (reason: unknown): void {
         const error = errorOf(reason)
-        end(failures[error.kind] ?? 'failed')
+        pending.leaveStore()
+        observed?.end(failures[error.kind] ?? 'failed')
         reject(error)
       }
 
@@ -50,6 +46,23 @@ export function plantCreator (store: PlantStore, all: PendingRequests, storeTime
         fail(error)
       }
     })
+  }
+}
+
+function isOutcome (outcome: unknown): outcome is CreateOutcome {
+  return outcome === 'stored' || outcome === 'same' || outcome === 'taken'
+}
+
+/** Publishes a create request on the diagnostics channels, if anybody subscribes to them. */
+function observe (all: PendingRequests): { end: (outcome: CreateMessage['outcome']) => void } | undefined {
+  const { createStart, createEnd } = channels
+  if (!createStart.hasSubscribers && !createEnd.hasSubscribers) return undefined
+  const message: CreateMessage = { pending: all.pending, queueBytes: all.bytes, outcome: undefined }
+  createStart.publish(message)
+  return {
+    end (outcome) {
+      createEnd.publish(Object.assign(message, { pending: all.pending, queueBytes: all.bytes, outcome }))
+    }
   }
 }
 

@@ -90,8 +90,8 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
   ],
   'route/pending-requests.js': [
     ['a dropped deadline', 'request.expire()', 'undefined'],
-    ['bytes in the queue that are not released', 'this.all.bytes -= this.#bytes', 'undefined'],
-    ['places in the queue that are not released', 'this.all.delete(this)', 'undefined']
+    ['bytes in the queue that are not released', 'this.#all.bytes -= this.#bytes', 'undefined'],
+    ['places in the queue that are not released', 'this.#all.delete(this)', 'undefined']
   ]
 }
 

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify'
 import { plantCreator } from '../../src/route/create-plant.js'
 import { PendingRequest, PendingRequests } from '../../src/route/pending-requests.js'
 import { ApiError } from '../../src/api-error.js'
@@ -27,6 +28,8 @@ interface Request {
 const RECOVERY_MS = 1_000
 const TOO_LARGE = 'x'.repeat(17_000_000)
 const BODY_BYTES = 100
+/** A reply whose client waits for it. */
+const NO_REPLY = { raw: { writableEnded: false }, request: { raw: {} } } as FastifyReply
 /** A response may be as late as a timer. */
 const TIMER_MS = 2
 
@@ -84,7 +87,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     say?.(`create ${id} ${text}`)
     unanswered++
     const answer = (payload: unknown): void => { respond(request, payload) }
-    const pending = new PendingRequest(queue)
+    const pending = new PendingRequest(queue, NO_REPLY)
     pending.hold(BODY_BYTES)
     const fields = story.unsendable.includes(id) && !isLater ? { name: TOO_LARGE } : fieldsOf(text)
     createPlant({ id: BigInt(id), ...fields }, pending).then(answer, answer).finally(() => { pending.end() })
