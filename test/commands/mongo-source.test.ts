@@ -26,7 +26,9 @@ t.test('every document of the majority is read; one that is not a valid plant is
     { _id: Decimal128.fromString('1.0E+1'), name: 'a decimal' }, { _id: 11n, name: '\ufffd', color: NO_UTF8 },
     { _id: 4n, name: 4 }, { _id: 5n, name: 'five', tag: null }, { _id: 12n, name: NO_UTF8 },
     { _id: 13n, name: new BSON.BSONSymbol('a symbol') }, { _id: 14n, name: 'fourteen', tag: 14 },
-    { _id: 6.5, name: 'six' }, { _id: 1e300, name: 'beyond' }, { _id: new Double(-Infinity), name: 'below' },
+    { _id: 6.5, name: 'six' }, { _id: Decimal128.fromString('6.75'), name: 'a fraction' },
+    { _id: Decimal128.fromString('NaN'), name: 'no decimal' },
+    { _id: 1e300, name: 'beyond' }, { _id: new Double(-Infinity), name: 'below' },
     { _id: new Double(NaN), name: 'no number' }, { _id: 'seven', name: 'seven' },
     { _id: new ObjectId('6b02e41628411e28e5d85aa5'), name: 'eight' }
   ])
@@ -43,6 +45,7 @@ t.test('every document of the majority is read; one that is not a valid plant is
     ['id 4', `name ${text}`],
     ['id 5', { id: 5n, name: 'five' }],
     ['id 6.5', int64],
+    ['id {"$numberDecimal":"6.75"}', int64],
     ['id 10', { id: 10n, name: 'a decimal' }],
     ['id 11', { id: 11n, name: '\ufffd' }],
     ['id 12', `name ${text}`],
@@ -50,11 +53,17 @@ t.test('every document of the majority is read; one that is not a valid plant is
     ['id 14', `tag ${text}, or be left out`],
     ['id 9223372036854775807', { id: 2n ** 63n - 1n, name: 'the highest' }],
     ['id 1e+300', int64],
+    ['id {"$numberDecimal":"NaN"}', int64],
     ['id {"$numberDouble":"-Infinity"}', int64],
     ['id {"$numberDouble":"NaN"}', int64],
     ['id "seven"', int64],
     ['id {"$oid":"6b02e41628411e28e5d85aa5"}', int64]
   ])
+})
+
+t.test('a MongoDB without plants is read, too', async t => {
+  const mongo = await ScriptedMongo.start(t)
+  t.strictSame(await entriesOf(mongoSource(mongo.url)), [])
 })
 
 t.test('plants created while MongoDB is read do not prolong it', async t => {

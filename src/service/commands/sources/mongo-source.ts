@@ -42,7 +42,8 @@ export function mongoSource (url: string): PlantSource {
 async function * pagesOfPlants (plants: Plants, signal: AbortSignal): AsyncGenerator<Entry[]> {
   const last = { sort: { _id: -1 }, projection: { _id: 1 }, signal } as const
   const highest = await plants.findOne({ _id: { $gte: LOWEST_ID } }, last)
-  let range: object = { $gte: LOWEST_ID, $lte: highest?._id ?? LOWEST_ID }
+  if (highest === null) return
+  let range: object = { $gte: LOWEST_ID, $lte: highest._id }
   for (;;) {
     // As bytes, in which each document can be decoded by itself. A page has at most as many as fit into one response.
     const options = { raw: true, projection: { name: 1, tag: 1 }, limit: PAGE_SIZE, singleBatch: true, signal }
@@ -51,7 +52,7 @@ async function * pagesOfPlants (plants: Plants, signal: AbortSignal): AsyncGener
     const end = documents.at(-1)
     if (end === undefined) return
     yield documents.map(entryOf)
-    range = { $gt: end._id, $lte: highest?._id }
+    range = { $gt: end._id, $lte: highest._id }
   }
 }
 
