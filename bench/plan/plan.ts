@@ -6,26 +6,28 @@ import type { Options } from './options.js'
 export function plan (options: Options): Spec[] {
   const specs: Spec[] = []
   for (const name of options.cases) {
-    const rates = name === 'latency' ? options.rates : [undefined]
-    const sizes = name === 'stored' ? options.stored : [undefined]
-    const distances = name === 'distance' ? options.distances : [undefined]
     const servers = serversOf(name, options)
-    // All servers at one rate or size, then all at the next, so that they are compared under the same conditions.
-    for (const rate of rates) {
-      for (const stored of sizes) {
-        for (const server of servers) {
-          const node = name === 'price' || name === 'one-create' ? variant(server).node : undefined
-          const chosen = oneAtATime.includes(name) ? undefined : options.connections
-          for (const connections of chosen ?? cases[name].connections) {
-            for (const distance of distances) {
-              specs.push({ case: name, server, connections, rate, stored, distance, node })
-            }
+    const chosen = oneAtATime.includes(name) ? undefined : options.connections
+    const distances = name === 'distance' ? options.distances : [undefined]
+    // All servers under one condition, then all under the next, so that they are compared under the same.
+    for (const condition of conditionsOf(name, options)) {
+      for (const server of servers) {
+        const node = name === 'price' || name === 'one-create' ? variant(server).node : undefined
+        for (const connections of chosen ?? cases[name].connections) {
+          for (const distance of distances) {
+            specs.push({ case: name, server, connections, ...condition, distance, node })
           }
         }
       }
     }
   }
   return specs
+}
+
+function conditionsOf (name: CaseName, { rates, stored }: Options): Array<Pick<Spec, 'rate' | 'stored'>> {
+  if (name === 'latency') return rates.map(rate => ({ rate }))
+  if (name === 'stored') return stored.map(size => ({ stored: size }))
+  return [{}]
 }
 
 function serversOf (name: CaseName, { url, servers, mongodb, pocketbase, nodes }: Options): string[] {

@@ -12,7 +12,7 @@ import { until } from '../support/until.js'
 import type { NewPlant } from '../../src/stores/store.js'
 
 const { PATH, HOME } = process.env
-const short = ['--rounds', '1', '--warm-up', '0.1', '--seconds', '0.1', '--connections', '4']
+const short = ['--rounds', '1', '--warm-up', '0.1', '--seconds', '0.3', '--connections', '4']
 
 /** Runs the benchmark in this process, where its modules are loaded once. */
 async function bench (...words: string[]) {
@@ -68,7 +68,7 @@ t.test('a run saves its raw results, from which tables and pictures can be drawn
   t.strictSame(readdirSync(folder), ['commits.svg', 'page.html', 'results.json'])
   const results = JSON.parse(readFileSync(join(folder, 'results.json'), 'utf8'))
   t.match(results.command, `--servers ${servers}`)
-  t.match(results.method, { rounds: 1, warmUp: 0.1, leadIn: 0.1, seconds: 0.1, isPublished: false })
+  t.match(results.method, { rounds: 1, warmUp: 0.1, leadIn: 0.3, seconds: 0.3, isPublished: false })
   t.match(results.versions, { fastify: /^\d/, express: /^\d/, SQLite: /^3\./ })
   for (const { spec, label, rounds: [round] } of results.measurements) {
     t.ok((round.price ?? round.perSecond) > 0, `${spec.case} ${label}`)
