@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import { memoryPlantStore } from '../../src/stores/memory-plant-store.js'
 import { serve, TOKEN } from '../support/http/service.js'
-import { openAll, openPage } from '../support/http/api-page.js'
-import { Page } from '../support/process/browser.js'
+import { openAll, openPage } from './api-page.js'
+import { Page } from './browser.js'
 import { needsProgram } from '../support/process/needs.js'
 
 const withBrowser = needsProgram('chromium')

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { memoryPlantStore } from '../../src/stores/memory-plant-store.js'
-import { openPage } from '../support/http/api-page.js'
+import { openPage } from './api-page.js'
 import { serve } from '../support/http/service.js'
-import { Page } from '../support/process/browser.js'
+import { Page } from './browser.js'
 
 // Draws docs/api-page.png from the page as it is: the create request, its 200 and its 400.
 //

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
-import { Page } from '../support/process/browser.js'
+import { Page } from './browser.js'
 import { needsProgram } from '../support/process/needs.js'
 import { projectFile } from '../support/process/program.js'
 

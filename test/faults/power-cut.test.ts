@@ -1,7 +1,7 @@
 import t from 'tap'
 import { lost } from '../support/http/plant-clients.js'
 import { withCompiler } from '../support/process/failing-calls.js'
-import { runPowered } from '../support/process/power-cut.js'
+import { runPowered } from './power-cut.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
 t.test('after a power cut at any write or sync, every acknowledged plant is stored', withCompiler, async t => {

@@ -7,7 +7,7 @@ import { exchange, RawConnection } from '../support/http/raw-connection.js'
 import { answersError, answersPlant, buildService, HEAD, serve, TOKEN, type Service } from '../support/http/service.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { onBothStores, type NewPlace } from '../support/stores/places.js'
-import { anyInt64, anySpelling, HIGHEST, LOWEST, spell } from '../support/stores/spelling.js'
+import { anyInt64, anySpelling, HIGHEST, LOWEST, spell } from './spelling.js'
 import { until } from '../support/until.js'
 
 const NOT_JSON = /^The body is not acceptable JSON/

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { needsProgram } from './needs.js'
 import { projectFile } from './program.js'
 
@@ -19,8 +19,9 @@ export const withCompiler = needsProgram('gcc', 'gcc libc6-dev')
 /** @param file part of the paths of the files for which `write` and `sync` fail, or, with a `$` behind it, their end */
 export function failingCalls (folder: string, file = 'plants.db'): FailingCalls {
   const fault = join(folder, 'fault')
+  const library = preloaded('test/support/process/failing-calls.c', folder)
   return {
-    env: { LD_PRELOAD: preloaded('failing-calls', folder), FAULTY_FILE: file, FAULT_SWITCH: fault },
+    env: { LD_PRELOAD: library, FAULTY_FILE: file, FAULT_SWITCH: fault },
     begin: kind => writeFileSync(`${fault}.${kind}`, ''),
     end: kind => rmSync(`${fault}.${kind}`)
   }
@@ -28,12 +29,11 @@ export function failingCalls (folder: string, file = 'plants.db'): FailingCalls 
 
 /**
  * Compiles a library to preload.
- * @param name the name of its source, beside this file
+ * @param source its path in the project
  * @returns its path
  */
-export function preloaded (name: 'failing-calls' | 'power-cut', folder: string): string {
-  const library = join(folder, `${name}.so`)
-  const source = projectFile(`test/support/process/${name}.c`)
-  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, source, '-ldl'], { stdio: 'pipe' })
+export function preloaded (source: string, folder: string): string {
+  const library = join(folder, `${basename(source, '.c')}.so`)
+  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, projectFile(source), '-ldl'], { stdio: 'pipe' })
   return library
 }

@@ -1,4 +1,4 @@
-import type { Page } from '../process/browser.js'
+import type { Page } from './browser.js'
 
 /** Opens the API page of a service, and waits until it shows the operations. */
 export async function openPage (page: Page, address: string): Promise<void> {

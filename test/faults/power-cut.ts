@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { overHttp, PlantClients } from '../http/plant-clients.js'
-import { preloaded } from './failing-calls.js'
-import { Program, testFolder, token } from './program.js'
+import { overHttp, PlantClients } from '../support/http/plant-clients.js'
+import { preloaded } from '../support/process/failing-calls.js'
+import { Program, testFolder, token } from '../support/process/program.js'
 
 type Test = Parameters<typeof testFolder>[0]
 
@@ -16,7 +16,7 @@ export async function runPowered (t: Test, env: Record<string, string>, ms: numb
   const folder = testFolder(t)
   const data = join(folder, 'new', 'data')
   const trace = join(folder, 'trace')
-  const library = preloaded('power-cut', folder)
+  const library = preloaded('test/faults/power-cut.c', folder)
   const power = { LD_PRELOAD: library, POWER_FOLDER: folder, POWER_TRACE: trace }
   const program = new Program([], { PORT: '0', ACCESS_TOKENS: token, DATA_DIR: data, ...power, ...env })
   t.teardown(() => program.end('SIGKILL'))

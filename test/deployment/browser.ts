@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { testFolder } from './program.js'
+import { testFolder } from '../support/process/program.js'
 
 interface Test {
   teardown: (end: () => unknown) => unknown
