@@ -60,7 +60,6 @@ export class MongoWriter implements StoreWriter {
     let reply: InsertReply | undefined
     try {
       reply = await this.#run(deadline, signal => db.command(insert, { ...COMMAND_OPTIONS, signal }))
-      this.#outage = undefined
     } catch (thrown) {
       const error = thrown as DriverError
       this.#noteFailure(error, collection)
@@ -119,7 +118,9 @@ export class MongoWriter implements StoreWriter {
       }, timeout)
     })
     try {
-      return await Promise.race([call(abortion.signal), timedOut])
+      const result = await Promise.race([call(abortion.signal), timedOut])
+      this.#outage = undefined
+      return result
     } finally {
       this.clock.clearTimeout(timer)
     }
