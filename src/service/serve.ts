@@ -34,13 +34,13 @@ export async function serve (isOnTerminal: boolean): Promise<void> {
   // Before anything is started, so that a signal during startup is a clean stop.
   const servers: Server[] = []
   let shutdown = async (): Promise<void> => {}
-  const close = shutDownOnSignal(STORE_TIMEOUT, log, async () => shutdown())
-  if (isOnTerminal) {
-    // The terminal and the shell may both send it.
-    process.once('SIGHUP', close).on('SIGHUP', () => {})
-  } else {
-    process.on('SIGHUP', () => { reload(configuration, tokens, servers, log) })
-  }
+  const repeated: ('SIGHUP' | 'SIGINT')[] = []
+  // The terminal and the shell may both send it.
+  if (isOnTerminal) repeated.push('SIGHUP')
+  else process.on('SIGHUP', () => { reload(configuration, tokens, servers, log) })
+  // In `npm run dev`, the terminal and `node --watch` both send it.
+  if (process.env.PLANT_STORE_DEV_TOKEN !== undefined) repeated.push('SIGINT')
+  shutDownOnSignal(STORE_TIMEOUT, log, repeated, async () => shutdown())
 
   if (isSocketPath(HOST)) await removeStaleSocket(HOST)
   const store = await createStore(configuration)
@@ -119,29 +119,41 @@ function reload (configuration: Configuration, tokens: BearerTokens, servers: re
   }
 }
 
+/** They end the process as the system does: after a fault in native code, a handler would be called forever. */
+const CRASHES = ['SIGQUIT', 'SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGSEGV', 'SIGUSR2'] as const
+
 /**
  * Shuts down on SIGTERM, on SIGINT and after an uncaught error. A second signal, or a shutdown that takes too long,
- * exits at once. Returns a function that shuts down likewise.
+ * exits at once.
+ * @param repeated signals that shut down too, of which a second one changes nothing
  */
-function shutDownOnSignal (storeTimeout: number, logger: Logger, shutdown: () => Promise<void>): () => void {
+function shutDownOnSignal (
+  storeTimeout: number, logger: Logger, repeated: readonly ('SIGHUP' | 'SIGINT')[], shutdown: () => Promise<void>
+): void {
   const delay = longestShutdown(storeTimeout)
-  return closeWithGrace({
+  let cause: string = 'no more work'
+  const { close } = closeWithGrace({
     delay,
     logger,
-    // They end the process as the system does: after a fault in native code, a handler would be called forever.
-    skip: ['SIGHUP', 'SIGQUIT', 'SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGSEGV', 'SIGUSR2'],
+    skip: [...CRASHES, 'SIGHUP', ...repeated],
     onTimeout: () => { logger.error(`forced exit after ${delay} ms`) }
   }, async exit => {
-    const { signal, err, manual } = exit
+    const { signal, err } = exit
     // Of any value, null too.
     const isUncaught = 'err' in exit
     if (isUncaught) logger.fatal({ err }, 'shutting down after an uncaught error')
-    else logger.info(`${signal ?? (manual ? 'SIGHUP' : 'no more work')}: finishing pending requests, then exiting`)
+    else logger.info(`${signal ?? cause}: finishing pending requests, then exiting`)
     await shutdown()
     logger.info('stopped')
     // close-with-grace takes what is falsy for no error.
     if (isUncaught) process.exit(1)
-  }).close
+  })
+  for (const name of repeated) {
+    process.once(name, () => {
+      cause = name
+      close()
+    }).on(name, () => {})
+  }
 }
 
 /** Milliseconds: less than the 30 seconds that Kubernetes grants by default. */
