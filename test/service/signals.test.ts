@@ -114,6 +114,14 @@ async function nameOf (address: string, ca: string): Promise<string> {
   })
 }
 
+t.test('in npm run dev a SIGINT that is sent twice shuts down once', async t => {
+  const service = await startService(t, { PLANT_STORE_DEV_TOKEN: 'a-token-of-npm-run-dev' })
+  // The terminal and `node --watch` both send it.
+  await until(() => { try { return !process.kill(service.pid, 'SIGINT') } catch { return true } })
+  t.match(await service.ended, { code: 0, signal: null, stderr: '' })
+  t.match(service.log.slice(-2), [{ msg: 'SIGINT: finishing pending requests, then exiting' }, { msg: 'stopped' }])
+})
+
 t.test('SIGHUP says so if nothing comes from a file', async t => {
   const service = await startService(t)
   service.child.kill('SIGHUP')
