@@ -39,7 +39,7 @@ function serversOf (name: CaseName, { url, servers, mongodb, pocketbase, nodes }
   const left = new Set<string>()
   // On a scripted MongoDB, Fastify represents all peers.
   if (mongodb === undefined) left.add('express-mongodb')
-  // Only if it is named: a program that stands in for MongoDB may read all plants to find one, as FerretDB does.
+  // Filling it takes long, and what stands in for MongoDB may read all plants to find one, as FerretDB does.
   if (name === 'stored') left.add('ours-mongodb')
   if (pocketbase === undefined) left.add('pocketbase')
   return all.filter(server => !left.has(server))

@@ -6,6 +6,7 @@ import {
   TOO_SLOW, type Figure
 } from './figures.js'
 import type { Measurement, Results } from './results.js'
+import { mongoName } from './tables.js'
 
 /** How a figure is drawn. */
 interface Drawing { name: string, figure: Figure, text: (one: Measurement) => string, tick: (value: number) => string }
@@ -58,7 +59,8 @@ export function pictures (results: Results): Record<string, string> {
   const hasCosts = creates.some(one => medianOf(one, 'allThreads') !== undefined)
   const costs = hasCosts ? ', and processor time per response' : ''
   const title = `Create requests per second${costs} (${connectionsText(creates[0]?.spec.connections ?? 0)})`
-  draw('throughput.svg', title, rows.map(rowOf), [throughput, cost].map(drawing => panelOf(drawing, rows)))
+  const databases = isMongo ? [mongoName(results)] : []
+  draw('throughput.svg', title, rows.map(rowOf), [throughput, cost].map(drawing => panelOf(drawing, rows)), databases)
 
   const rates = groupedBy(inCase('latency'), ({ spec }) => `${spec.rate}`)
   draw(
