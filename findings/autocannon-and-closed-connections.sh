@@ -8,7 +8,7 @@ set -euo pipefail
 
 npm_install autocannon@9.0.0
 port=$(free_port)
-start "$folder/log" node "$(dirname "$0")/delayed-server.mjs" "$port"
+start "$folder/log" node "$(dirname "$0")/helpers/delayed-server.mjs" "$port"
 wait_for_port "$port"
 
 # shellcheck disable=SC2016 # JavaScript in quotes

@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/helpers/common.bash"
 
 debian_install haproxy=2.6.12-1+deb12u4 liblua5.3-0=5.3.6-2 libopentracing-c-wrapper0=1.1.3-3+b1 libopentracing1=1.6.0-4
-cp "$(dirname "$0")/raw-requests.mjs" "$folder"
+cp "$(dirname "$0")/helpers/raw-requests.mjs" "$folder"
 plain_port=$(free_port)
 buffer_port=$(free_port)
 server_port=$(free_port)
@@ -31,7 +31,7 @@ import { post, send } from './raw-requests.mjs'
 const request = post(100)
 console.log(await send(Number(process.argv[2]), [request.slice(0, -50), request.slice(-50)], 3000))
 JS
-start "$folder/server.log" node "$(dirname "$0")/delayed-server.mjs" "$server_port"
+start "$folder/server.log" node "$(dirname "$0")/helpers/delayed-server.mjs" "$server_port"
 start "$folder/log" "$folder/debian/usr/sbin/haproxy" -f "$folder/haproxy.cfg" -db
 wait_for_port "$server_port"
 wait_for_port "$buffer_port"

@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/helpers/common.bash"
 
 debian_install haproxy=2.6.12-1+deb12u4 liblua5.3-0=5.3.6-2 libopentracing-c-wrapper0=1.1.3-3+b1 libopentracing1=1.6.0-4
-cp "$(dirname "$0")/raw-requests.mjs" "$folder"
+cp "$(dirname "$0")/helpers/raw-requests.mjs" "$folder"
 proxy_port=$(free_port)
 server_port=$(free_port)
 cat > "$folder/haproxy.cfg" <<CFG

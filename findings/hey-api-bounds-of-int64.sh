@@ -8,7 +8,7 @@ set -euo pipefail
 
 node_install 24.21.0
 npm_install @hey-api/openapi-ts@0.99.0 typescript@5.9.3 zod@4.6.7 esbuild@0.28.2
-"$folder/node-24.21.0" "$folder/node_modules/@hey-api/openapi-ts/bin/run.js" -i "$(dirname "$0")/plants-openapi.yaml" \
+"$folder/node-24.21.0" "$folder/node_modules/@hey-api/openapi-ts/bin/run.js" -i "$(dirname "$0")/helpers/plants-openapi.yaml" \
   -o "$folder/client" --plugins @hey-api/typescript zod >"$folder/log" 2>&1
 
 cat > "$folder/bounds.ts" <<'JS'

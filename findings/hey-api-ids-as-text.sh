@@ -9,7 +9,7 @@ set -euo pipefail
 
 node_install 24.21.0
 npm_install @hey-api/openapi-ts@0.99.0 typescript@5.9.3 esbuild@0.28.2
-cp "$(dirname "$0")/plants-openapi.yaml" "$folder"
+cp "$(dirname "$0")/helpers/plants-openapi.yaml" "$folder"
 cat > "$folder/openapi-ts.config.mjs" <<'JS'
 export default {
   input: 'plants-openapi.yaml',

@@ -9,7 +9,7 @@ set -euo pipefail
 debian_install apache2-utils=2.4.71-1~deb12u1 libapr1=1.7.2-3+deb12u1 libaprutil1=1.6.3-1+deb12u1 \
   nghttp2-client=1.52.0-1+deb12u3 libev4=1:4.33-1 libjemalloc2=5.3.0-1
 port=$(free_port)
-start "$folder/log" node "$(dirname "$0")/delayed-server.mjs" "$port"
+start "$folder/log" node "$(dirname "$0")/helpers/delayed-server.mjs" "$port"
 wait_for_port "$port"
 url="http://127.0.0.1:$port/?status=503"
 

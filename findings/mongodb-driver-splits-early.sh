@@ -8,7 +8,7 @@ set -euo pipefail
 . "$(dirname "$0")/helpers/common.bash"
 
 npm_install mongodb@7.9.0 bson@7.3.4
-cp "$(dirname "$0")/scripted-mongo-server.mjs" "$folder"
+cp "$(dirname "$0")/helpers/scripted-mongo-server.mjs" "$folder"
 
 cat > "$folder/split.mjs" <<'JS'
 import { MongoClient } from 'mongodb'

@@ -9,10 +9,10 @@ set -euo pipefail
 . "$(dirname "$0")/helpers/nginx.bash"
 
 debian_install nginx=1.22.1-9+deb12u11 nginx-common=1.22.1-9+deb12u11
-cp "$(dirname "$0")/raw-requests.mjs" "$folder"
+cp "$(dirname "$0")/helpers/raw-requests.mjs" "$folder"
 port=$(free_port)
 server_port=$(free_port)
-start "$folder/server.log" node "$(dirname "$0")/delayed-server.mjs" "$server_port"
+start "$folder/server.log" node "$(dirname "$0")/helpers/delayed-server.mjs" "$server_port"
 wait_for_port "$server_port"
 start_nginx "$port" "client_body_timeout 1s; client_header_timeout 1s; access_log $folder/access.log status; location / { proxy_pass http://127.0.0.1:$server_port; }" \
   "log_format status '\$status';"

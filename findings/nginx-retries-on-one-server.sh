@@ -10,7 +10,7 @@ set -euo pipefail
 . "$(dirname "$0")/helpers/nginx.bash"
 
 debian_install nginx=1.22.1-9+deb12u11 nginx-common=1.22.1-9+deb12u11
-cp "$(dirname "$0")/raw-requests.mjs" "$folder"
+cp "$(dirname "$0")/helpers/raw-requests.mjs" "$folder"
 cat > "$folder/kept.mjs" <<'JS'
 import { post, send, startServer } from './raw-requests.mjs'
 const [, , proxyPort, serverPort] = process.argv.map(Number)

@@ -8,7 +8,7 @@ set -euo pipefail
 
 pypi_install openapi-generator-cli==7.26.0
 java -XX:TieredStopAtLevel=1 -jar "$folder"/python/lib/python3*/site-packages/openapi_generator_cli/openapi-generator.jar \
-  generate -g k6 -i "$(dirname "$0")/plants-openapi.yaml" -o "$folder/k6" >"$folder/log" 2>&1
+  generate -g k6 -i "$(dirname "$0")/helpers/plants-openapi.yaml" -o "$folder/k6" >"$folder/log" 2>&1
 
 compare 'the body; expected: {"id": 9007199254740993, …}' \
   'let body = {"id": "long", "parent": "long", "name": "string", "tag": "string"};' \

@@ -8,7 +8,7 @@ set -euo pipefail
 
 pypi_install openapi-generator-cli==7.26.0 apsw==3.54.1.0
 java -XX:TieredStopAtLevel=1 -jar "$folder"/python/lib/python3*/site-packages/openapi_generator_cli/openapi-generator.jar \
-  generate -g ktorm-schema -i "$(dirname "$0")/plants-openapi.yaml" -o "$folder/ktorm" >"$folder/log" 2>&1
+  generate -g ktorm-schema -i "$(dirname "$0")/helpers/plants-openapi.yaml" -o "$folder/ktorm" >"$folder/log" 2>&1
 
 # shellcheck disable=SC2016 # quotes of SQL
 compare 'the column; expected: INTEGER' '`id` long NOT NULL PRIMARY KEY AUTOINCREMENT,' \

@@ -9,7 +9,7 @@ set -euo pipefail
 pypi_install openapi-generator-cli==7.26.0
 generate () {
   java -XX:TieredStopAtLevel=1 -jar "$folder"/python/lib/python3*/site-packages/openapi_generator_cli/openapi-generator.jar \
-    generate -g "$1" -i "$(dirname "$0")/plants-openapi.yaml" -o "$folder/$1" >"$folder/$1.log" 2>&1
+    generate -g "$1" -i "$(dirname "$0")/helpers/plants-openapi.yaml" -o "$folder/$1" >"$folder/$1.log" 2>&1
 }
 for target in gdscript graphql-schema crystal; do
   generate "$target"

@@ -8,7 +8,7 @@ set -euo pipefail
 
 node_install 24.21.0
 npm_install orval@8.38.0 zod@4.6.7 typescript@5.9.3
-cp "$(dirname "$0")/plants-openapi.yaml" "$folder"
+cp "$(dirname "$0")/helpers/plants-openapi.yaml" "$folder"
 cat > "$folder/orval.config.mjs" <<'JS'
 export default { plants: { input: 'plants-openapi.yaml', output: { target: 'client.ts', client: 'zod' } } }
 JS

@@ -9,7 +9,7 @@ set -euo pipefail
 GOBIN=$folder go install github.com/tsenart/vegeta/v12@v12.13.0 2>/dev/null || cannot_install vegeta
 echo "versions: vegeta v12.13.0, $(go version | cut -d' ' -f3)"
 port=$(free_port)
-start "$folder/log" node "$(dirname "$0")/delayed-server.mjs" "$port"
+start "$folder/log" node "$(dirname "$0")/helpers/delayed-server.mjs" "$port"
 wait_for_port "$port"
 
 # shellcheck disable=SC2016 # JavaScript in quotes

@@ -9,7 +9,7 @@ set -euo pipefail
 
 debian_install wrk=4.1.0-3+b2 libluajit-5.1-2=2.1.0~beta3+git20220320+dfsg-4.1+deb12u1
 port=$(free_port)
-start "$folder/log" node "$(dirname "$0")/delayed-server.mjs" "$port"
+start "$folder/log" node "$(dirname "$0")/helpers/delayed-server.mjs" "$port"
 wait_for_port "$port"
 
 measure () {
