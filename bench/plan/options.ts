@@ -49,7 +49,8 @@ rounds that alternate with those of the others. A wrong answer fails the run.
   --warm-up SECONDS   of each server, default 3
   --published         the long run that is committed: all cases but distance, into bench/published
   --save NAME         results go to bench/results/NAME, or to a path. Default: latest; url with --url;
-                      partial if cases, servers, connections, rates, sizes, distances, rounds or times are chosen
+                      partial if cases, servers, connections, rates, sizes, distances, rounds or times
+                      are chosen
   --from NAME         create the tables, page and pictures of a saved run again
   --help              this text
 `
