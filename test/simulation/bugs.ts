@@ -63,6 +63,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['a close that gives up pending plants without sending them', 'this.#outage === undefined ?', 'false ?'],
     ['more than one transaction at a time', 'length >= this.writer.maxInFlight', 'length > this.writer.maxInFlight'],
     ['a missing retry', 'isPermanent(error) || this.isClosed || !hasTime(create)', 'true'],
+    ['a probe of a whole batch', 'this.#batchLimit = 1;', ';'],
     ['a plant that fails alone, and counts as an outage', 'this.#outage === undefined && isSuspect', 'false'],
     ['a lost part of a batch', 'this.#pending.add(create)', 'if (index > 0) this.#pending.add(create)'],
     ['a probe that is the last one', '#pause(failures), probe: undefined', '#pause(failures), probe: batch'],

@@ -26,6 +26,8 @@ interface Request {
 
 /** The time after the last fault in which all pending plants must be stored: a back-off, and some attempts. */
 const RECOVERY_MS = 1_000
+/** As many again, to find the plant that fails each batch. */
+const SEARCH_MS = 500
 const TOO_LARGE = 'x'.repeat(17_000_000)
 const BODY_BYTES = 100
 /** A reply whose client waits for it. */
@@ -46,6 +48,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     : new SimulatedSqlite(clock, random, story)
   const maxInFlight = story.store === 'MongoDB' ? 16 : 1
   const { storeTimeout, queueLimit } = story
+  const recovery = story.breaking.length > 0 ? RECOVERY_MS + SEARCH_MS : RECOVERY_MS
   const requests: Request[] = []
   const acknowledged = new Map<number, string>()
   const start = clock.now()
@@ -126,7 +129,9 @@ export async function play (story: Story, log?: (line: string) => void): Promise
       return Math.max(unanswered, unsettled) >= queueLimit || (simulated.isUncertain && !isLater)
     }
     if (isLater) return false
-    if (story.poison.includes(id) || story.unsendable.includes(id)) return true
+    if ([...story.poison, ...story.unsendable, ...story.breaking].includes(id)) return true
+    // Each of them in turn is the probe, and the pauses grow.
+    if (requests.filter(({ id }) => story.breaking.includes(id)).length > 2) return true
     // Without a fault, what was pending is still stored.
     const hadFault = simulated.isUncertain || simulated.lastFault > 0
     if (closingAt < Infinity && (hadFault || at >= closingAt)) return true
@@ -134,7 +139,7 @@ export async function play (story: Story, log?: (line: string) => void): Promise
     if (simulated.hasRefused && (status === 504 || isRefused)) return true
     if (simulated.faultsInFlight > 0 || (simulated instanceof SimulatedMongo && simulated.isLagging)) return true
     const lastFault = Math.max(simulated.lastFault, at)
-    return simulated.lastFault > 0 && at + storeTimeout - lastFault < RECOVERY_MS
+    return simulated.lastFault > 0 && at + storeTimeout - lastFault < recovery
   }
 
   async function close (): Promise<void> {

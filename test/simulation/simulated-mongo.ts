@@ -146,6 +146,10 @@ export class SimulatedMongo extends SimulatedStore {
     if (fault?.kind === 'write concern error') early = { durable: false }
     else if (command.writeConcern.w !== 'majority') early = { durable: true }
     this.#after(latency + (fault?.kind === 'slow' ? fault.after : 0), () => {
+      if (this.isBroken(documents.map(({ _id }) => _id))) {
+        this.isUncertain = true
+        return this.#after(this.#latency(), () => reject(serverError(1, [])))
+      }
       if (fault?.kind === 'error') {
         const stores = fault.stores && !REFUSED.includes(fault.code)
         if (REFUSED.includes(fault.code)) this.hasRefused = true

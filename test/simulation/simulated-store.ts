@@ -85,6 +85,11 @@ export class SimulatedStore {
   protected isPoisoned (id: bigint): boolean {
     return !this.#isHealed && this.story.poison.includes(Number(id))
   }
+
+  /** Whether one of these plants makes the whole command fail. */
+  protected isBroken (ids: readonly bigint[]): boolean {
+    return !this.#isHealed && ids.some(id => this.story.breaking.includes(Number(id)))
+  }
 }
 
 /** A writer that throws or rejects, as it should not, when a fault of the story says so. */

@@ -43,6 +43,8 @@ export interface Story {
   poison: number[]
   /** MongoDB: a plant with one of these ids is too large for a document, except after recovery. */
   unsendable: number[]
+  /** MongoDB: an insert with one of these ids fails as a whole, by a code of the server's own, except after recovery. */
+  breaking: number[]
   /** MongoDB: the store has its own client, which must connect first. */
   ownClient: boolean
   steps: Step[]
@@ -84,6 +86,7 @@ export function storyOf (seed: number): Story {
     queueLimit: random.chance(0.1) ? 1 + random.below(5) : 1_000,
     poison: random.chance(0.2) ? [1 + random.below(ids)] : [],
     unsendable: store === 'MongoDB' && random.chance(0.1) ? [1 + random.below(ids)] : [],
+    breaking: store === 'MongoDB' && random.chance(0.15) ? [1 + random.below(ids)] : [],
     ownClient: random.chance(0.5),
     steps
   }
