@@ -43,7 +43,7 @@ export interface Story {
   poison: number[]
   /** MongoDB: a plant with one of these ids is too large for a document, except after recovery. */
   unsendable: number[]
-  /** MongoDB: an insert with one of these ids fails as a whole, by a code of the server's own, except after recovery. */
+  /** MongoDB: an insert with one of these ids fails as a whole, except after recovery. */
   breaking: number[]
   /** MongoDB: the store has its own client, which must connect first. */
   ownClient: boolean
