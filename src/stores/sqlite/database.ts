@@ -81,9 +81,8 @@ function inaccessible (path: string, reason: string): SqliteError {
 /** Identifies a file while it is open; undefined if there is none, or if it cannot be reached. */
 export function identityOf (path: string): string | undefined {
   try {
-    let { dev, ino }: { dev: number | bigint, ino: number | bigint } = statSync(path)
-    // Some file systems, such as overlayfs, use all bits. Reading bigints takes longer.
-    if (ino > Number.MAX_SAFE_INTEGER) ({ dev, ino } = statSync(path, { bigint: true }))
+    // As bigints, since overlayfs, for example, uses all 64 bits.
+    const { dev, ino } = statSync(path, { bigint: true })
     return `${dev}:${ino}`
   } catch {
     return undefined

@@ -23,11 +23,8 @@ export class SqliteClient implements StoreWriter {
   constructor (private readonly path: string, private readonly startThread = startDatabaseThread) {}
 
   async open (): Promise<void> {
-    try {
-      await this.check(false)
-    } catch (error) {
-      if (error instanceof StoreUnusable) throw error
-    }
+    const answer = await this.#ask({ check: 'quick' })
+    if (isFailure(answer) && answer.kind === 'unusable') throw toCheckError(answer)
   }
 
   async write (plants: readonly NewPlant[]): Promise<readonly WriteResult[] | CreateError> {
@@ -37,16 +34,14 @@ export class SqliteClient implements StoreWriter {
     const answer = await this.#ask(rows)
     if (answer === 'all stored') return rows.map(() => 'stored')
     if (answer === 'writable') throw new TypeError('this is the answer to a check')
-    if ('kind' in answer) return toCreateError(answer)
+    if (isFailure(answer)) return toCreateError(answer)
     return answer.map(result => typeof result === 'string' ? result : toCreateError(result))
   }
 
   /** @throws {StoreUnusable} if the file must not be written */
   async check (thoroughly: boolean): Promise<void> {
     const answer = await this.#ask({ check: thoroughly ? 'thorough' : 'quick' })
-    if (typeof answer === 'string' || !('kind' in answer)) return
-    const message = `SQLite: ${answer.message}`
-    throw answer.kind === 'unusable' ? new StoreUnusable(message) : new Error(message)
+    if (isFailure(answer)) throw toCheckError(answer)
   }
 
   async close (): Promise<void> {
@@ -83,13 +78,13 @@ export class SqliteClient implements StoreWriter {
       unanswered = failure
     }
     thread.once('message', (opening: Opening) => {
-      if ('kind' in opening) return stopUsing(opening)
+      if (isFailure(opening)) return stopUsing(opening)
       hasOpened = true
       this.#openedFile ??= opening.openedFile
       // What it was doing when it died.
       unanswered = { kind: 'unknown', message: 'the database thread exited' }
       thread.on('message', (answer: SqliteAnswer) => {
-        if (typeof answer === 'object' && 'closes' in answer) stopUsing({ kind: 'busy', message: answer.message })
+        if (isFailure(answer) && answer.closes === true) stopUsing({ kind: 'busy', message: answer.message })
         this.#pending.shift()?.(answer)
         if (this.#pending.length === 0 && this.#thread === thread) thread.unref()
       })
@@ -105,6 +100,14 @@ export class SqliteClient implements StoreWriter {
     this.#exit = new Promise(resolve => { thread.on('exit', resolve) })
     return thread
   }
+}
+
+function isFailure (message: SqliteAnswer | Opening): message is Failure {
+  return typeof message === 'object' && 'kind' in message
+}
+
+function toCheckError ({ kind, message }: Failure): Error {
+  return kind === 'unusable' ? new StoreUnusable(`SQLite: ${message}`) : new Error(`SQLite: ${message}`)
 }
 
 function toCreateError ({ kind, message }: Failure): CreateError {
