@@ -4,6 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Api } from '../plan/apis.js'
 import { checkAnswer, type Shot } from './requests.js'
 
+/** Milliseconds. */
+export const PATIENCE = 10_000
+
 export interface LoadJob {
   url: string
   token: string
@@ -11,7 +14,7 @@ export interface LoadJob {
   connections: number
   leadIn: number // seconds at the start that are not measured
   duration: number // seconds
-  patience?: number // ms to wait for the last responses
+  patience?: number // ms to wait for the last responses, or for each of them
   pid?: number | undefined // of the server, to measure its processor time; undefined if it runs elsewhere
 }
 
@@ -78,7 +81,8 @@ export class MeasurementWindow {
   }
 
   /** Waits until the window is over, and then for missing responses: a request without one may or may not be stored. */
-  async pass ({ leadIn, duration, pid, patience = 10_000 }: LoadJob, drain: () => Promise<void>): Promise<LoadResult> {
+  async pass (job: LoadJob, drain: () => Promise<void>): Promise<LoadResult> {
+    const { leadIn, duration, pid, patience = PATIENCE } = job
     this.#opensAt = performance.now() + leadIn * 1000
     this.#closesAt = this.#opensAt + duration * 1000
     await this.#sleep(leadIn * 1000)

@@ -1,15 +1,13 @@
 import { createHistogram, performance } from 'node:perf_hooks'
 import { openConnections } from './connection.js'
-import type { LoadJob, Round } from './measurement-window.js'
+import { PATIENCE, type LoadJob, type Round } from './measurement-window.js'
 import { checkAnswer, createRequests, type Shot } from './requests.js'
-
-const PATIENCE = 10_000 // ms
 
 /**
  * Sends one request after another, so few that the store hardly grows.
  * @param count how many; fewer if `duration` is over before
- * @returns the figures, and how many plants were acknowledged. A server that has not responded within 10 s has not kept
- *   up, and may have stored one more.
+ * @returns the figures, and how many plants were acknowledged. A server that has not responded in time has not kept up,
+ *   and may have stored one more.
  */
 export async function oneByOne (job: LoadJob, count: number): Promise<Round & { acknowledged: number }> {
   const latencies = createHistogram()
@@ -19,7 +17,7 @@ export async function oneByOne (job: LoadJob, count: number): Promise<Round & { 
 
   const isAnsweredInTime = (shot: Shot): Promise<boolean> => new Promise((resolve, reject) => {
     fail = reject
-    const late = setTimeout(() => resolve(false), PATIENCE)
+    const late = setTimeout(() => resolve(false), job.patience ?? PATIENCE)
     connection?.send(shot.text, (status, body) => {
       clearTimeout(late)
       try {

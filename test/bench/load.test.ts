@@ -5,7 +5,10 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { closedLoop } from '../../bench/load/closed-loop.js'
 import type { LoadJob } from '../../bench/load/measurement-window.js'
+import { oneByOne } from '../../bench/load/one-by-one.js'
 import { openLoop } from '../../bench/load/open-loop.js'
+import { checkAnswer, createRequests } from '../../bench/load/requests.js'
+import { jsonServerApi, plantApi, pocketBaseApi } from '../../bench/plan/apis.js'
 import { contender } from '../../bench/plan/contenders.js'
 import { checkAnswers } from '../../bench/run/check-answers.js'
 import { runSteps } from '../../bench/run/steps.js'
@@ -116,6 +119,44 @@ t.test('in the open loop, a request that could not start counts with the time it
   const { p50, acknowledged } = await openLoop(jobFor(url, { duration: 0.2 }), 100)
   t.equal(acknowledged, 4)
   t.ok(Number(p50) > 1_000_000, `p50 ${p50}`)
+})
+
+t.test('one request after another: as many as are wanted, until one is late or the connection is closed', async t => {
+  let requests = 0
+  const counting = await testServer(t, (request, response) => {
+    requests++
+    accept(response, request, 5)
+  })
+  const { p50, ...figures } = await oneByOne(jobFor(counting, { duration: 60 }), 3)
+  t.match(figures, { acknowledged: 3, keptUp: true })
+  t.equal(requests, 3)
+  t.ok(Number(p50) >= 4_000, `p50 ${p50}`)
+
+  const third = (fault: (response: ServerResponse) => void) => testServer(t, (request, response) => {
+    if (++requests % 3 === 0) fault(response)
+    else accept(response, request, 0)
+  })
+  const job = { duration: 60, patience: 100 }
+  t.strictSame(await oneByOne(jobFor(await third(() => {}), job), 5), { acknowledged: 2, keptUp: false })
+  requests = 0
+  const closing = await third(({ socket }) => socket?.end())
+  await t.rejects(oneByOne(jobFor(closing, job), 5), { message: /closed a connection/ })
+  requests = 0
+  await t.rejects(oneByOne(jobFor(await third(sends(503, '{}')), job), 5), { message: /status 503/ })
+})
+
+t.test('the status of a created plant is right for its own server only', async t => {
+  const apis = [plantApi, pocketBaseApi, jsonServerApi]
+  for (const api of apis) {
+    const shot = createRequests('http://127.0.0.1', 'x', api)()
+    const [, body = '', id = ''] = /(\{"id":(\d+).*)$/.exec(shot.text) ?? []
+    const { name, tag } = JSON.parse(body)
+    const answer = api.created({ name, tag }).replace('ID', id)
+    t.doesNotThrow(() => checkAnswer(shot, api.statuses.created, answer))
+    for (const status of [200, 201, 204].filter(other => other !== api.statuses.created)) {
+      t.throws(() => checkAnswer(shot, status, answer), { message: new RegExp(`status ${status}`) })
+    }
+  }
 })
 
 t.test('a service with wrong responses is not measured', async t => {
