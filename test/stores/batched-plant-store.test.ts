@@ -20,7 +20,6 @@ interface WrittenBatch {
   readonly characters: number
   readonly at: number
   readonly deadline: number
-  readonly earliestDeadline: number
   /** Completes the write, with a result for each plant or one for all. */
   readonly answer: (results: Results) => void
 }
@@ -38,12 +37,12 @@ function batchedStore (maxInFlight = 1) {
     fault: undefined as Error | undefined,
     /** For each check, whether it was thorough. */
     checks: [] as boolean[],
-    write (plants: readonly NewPlant[], deadline: number, earliestDeadline: number): ReturnType<StoreWriter['write']> {
+    write (plants: readonly NewPlant[], deadline: number): ReturnType<StoreWriter['write']> {
       return new Promise(resolve => {
         const ids = plants.map(({ id }) => Number(id))
         const characters = plants.reduce((sum, { name, tag = '' }) => sum + name.length + tag.length, 0)
         const answer = (results: Results) => resolve(typeof results === 'string' ? ids.map(() => results) : results)
-        batches.push({ ids, characters, at: clock.now(), deadline, earliestDeadline, answer })
+        batches.push({ ids, characters, at: clock.now(), deadline, answer })
         if (writer.respond !== undefined) answer(writer.respond(ids))
       })
     },
@@ -78,7 +77,7 @@ t.test('create requests from one turn of the event loop share a write, and each 
   create([1], 2_000)
   create([2], 3_000)
   await create([3], 4_000)
-  t.match(writer.batches, [{ ids: [1, 2, 3], at: now, deadline: now + 4_000, earliestDeadline: now + 2_000 }])
+  t.match(writer.batches, [{ ids: [1, 2, 3], at: now, deadline: now + 4_000 }])
   writer.batches[0]?.answer(['stored', 'same', 'taken'])
   await clock.turns()
   t.strictSame([...outcomes], [[1, 'stored'], [2, 'same'], [3, 'taken']])

@@ -117,10 +117,10 @@ export class BatchQueue {
     const message: BatchMessage = { plants: batch.length, milliseconds: undefined, retries: 0 }
     batchChannels.batchStart.publish(message)
     const plants = batch.map(({ plant }) => plant)
-    const deadlines = batch.map(({ deadline }) => deadline)
+    const deadline = batch.reduce((latest, { deadline }) => Math.max(latest, deadline), 0)
     let results: readonly WriteResult[] | CreateError
     try {
-      results = await this.writer.write(plants, Math.max(...deadlines), Math.min(...deadlines))
+      results = await this.writer.write(plants, deadline)
     } catch (cause) {
       // A writer should not reject. If it does, the plants may have been stored.
       results = new PlantOutcomeUnknown('the write failed in an unexpected way', { cause })

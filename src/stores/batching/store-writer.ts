@@ -18,12 +18,10 @@ export interface StoreWriter {
   open? (): Promise<void>
   /**
    * Should not reject: then the outcome of the whole batch is open.
-   * @param deadline the last plant's, on the clock of `performance.now()`; the first one's is `earliestDeadline`
+   * @param deadline the last plant's, on the clock of `performance.now()`
    * @returns a result for each plant, in order; or one error of the whole batch, which one of its plants may cause
    */
-  write (
-    plants: readonly NewPlant[], deadline: number, earliestDeadline: number
-  ): Promise<readonly WriteResult[] | CreateError>
+  write (plants: readonly NewPlant[], deadline: number): Promise<readonly WriteResult[] | CreateError>
   /** Rejects with the reason if a write is not possible now. A thorough check tests all that a write needs. */
   check (thoroughly: boolean): Promise<void>
   /** Releases all resources; nothing is written afterwards. */
