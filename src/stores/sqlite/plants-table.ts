@@ -16,7 +16,7 @@ export class PlantsTable {
   /** The identity of the file. */
   readonly file: string | undefined
   readonly #database: DatabaseSyncInstance
-  // Prepared, the transaction costs 0.5 µs less.
+  // Prepared, since parsing them takes 0.5 µs of each transaction.
   readonly #begin: StatementSyncInstance
   readonly #commit: StatementSyncInstance
   readonly #findTrigger: StatementSyncInstance
@@ -66,10 +66,10 @@ export class PlantsTable {
       refusal = IGNORED
     } catch (error) {
       refusal = refusalOf(error)
-      // Else it may be the constraint of another unique index, or a trigger.
       if (resultCode(error) !== CODE.CONSTRAINT) return refusal
     }
     if (hasTriggers) this.#requireTransaction(refusal)
+    // The constraint is that of the id, of another unique index, or of a trigger.
     return this.#existing(row) ?? refusal
   }
 

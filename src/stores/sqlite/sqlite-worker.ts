@@ -19,27 +19,27 @@ const { path, openedFile, hasEnded }: ThreadData = workerData
 const { DatabaseSync } = await sqliteBinding()
 const table = open()
 
-function open (): PlantsTable | undefined {
+function open (): PlantsTable {
   try {
     const table = new PlantsTable(DatabaseSync, path, openedFile)
     parentPort?.postMessage({ openedFile: table.file } satisfies Opening)
     return table
   } catch (error) {
     parentPort?.postMessage({ ...failureOf(error), closes: true } satisfies Opening)
-    end()
+    return end()
   }
 }
 
 parentPort?.on('message', (request: SqliteRequest) => {
-  if (table === undefined || request === 'close') return end()
-  const answer = answerOf(table, request)
+  if (request === 'close') return end(table)
+  const answer = answerTo(request)
   parentPort?.postMessage(answer)
   // To open the file again, the thread exits: only that closes all of its files, since `@photostructure/sqlite` keeps
   // statements, and with them the connection.
-  if (typeof answer === 'object' && 'closes' in answer) end()
+  if (typeof answer === 'object' && 'closes' in answer) end(table)
 })
 
-function answerOf (table: PlantsTable, request: Exclude<SqliteRequest, 'close'>): SqliteAnswer {
+function answerTo (request: Exclude<SqliteRequest, 'close'>): SqliteAnswer {
   if ('check' in request) return table.check(request.check === 'thorough')
   const results = table.write(request)
   const areAllStored = Array.isArray(results) && results.every(result => result === 'stored')
@@ -47,10 +47,11 @@ function answerOf (table: PlantsTable, request: Exclude<SqliteRequest, 'close'>)
 }
 
 /** Ends the thread, whatever else lives in it, such as a timer of a preloaded module. */
-function end (): never {
+function end (table?: PlantsTable): never {
   try {
     table?.close()
   } finally {
+    // Even if a broken file cannot be closed.
     Atomics.store(hasEnded, 0, 1)
     Atomics.notify(hasEnded, 0)
     process.exit()

@@ -79,6 +79,25 @@ t.test('with the shortest timeout, 500 ms, at least 90 % of the creates of 32 co
   t.ok(stored >= 288, `${stored} of 320`)
 })
 
+t.test('with the shortest timeout, a create survives a short lock, and learns of a long one in time', async t => {
+  const path = join(t.testdir(), 'plants.db')
+  const store = storeAt(t, path)
+  await store.open()
+  const other = openSqlite(path)
+  other.exec('BEGIN IMMEDIATE')
+  setTimeout(() => other.exec('ROLLBACK'), 200)
+  t.equal(await store.create(FICUS, soon(500)), 'stored')
+
+  other.exec('BEGIN IMMEDIATE')
+  for (let turn = 0; turn < 3; turn++) {
+    const deadline = soon(500)
+    const create = store.create({ id: 2n, name: 'Fern' }, deadline)
+    await t.rejects(create, { name: PlantNotStored.name, permanent: false, message: /locked/ })
+    t.ok(performance.now() < deadline, 'before its deadline')
+  }
+  other.close()
+})
+
 t.test('the store recovers if its thread dies', async t => {
   const path = join(t.testdir(), 'plants.db')
   const store = storeAt(t, path)
