@@ -32,7 +32,7 @@ export class BatchedPlantStore implements PlantStore {
     return this.#queue.create(plant, deadline)
   }
 
-  /** At first and after a failed write, only a write or a thorough check makes the store ready. */
+  /** After a failed write, only a write or a thorough check makes the store ready. */
   async ready (): Promise<void> {
     if (this.#queue.isClosed) throw new Error('the store is closed')
     const { state } = this.#queue
@@ -54,7 +54,7 @@ export class BatchedPlantStore implements PlantStore {
 
   async #checkWriter (): Promise<void> {
     const { state } = this.#queue
-    await this.writer.check(state.kind !== 'works')
+    await this.writer.check(state.kind === 'failed')
     // A write may have failed meanwhile.
     if (this.#queue.state === state) this.#queue.state = { kind: 'works' }
     else if (this.#queue.state.kind === 'failed') throw this.#queue.state.error
