@@ -3,25 +3,29 @@
 # Exit codes of a finding: 0 as recorded, 1 it has changed, 2 its packages could not be installed.
 
 folder=$(mktemp -d)
-started=()
 changed=0
 
 clean_up () {
-  local pid
-  for pid in ${started[@]+"${started[@]}"}; do
-    kill "$pid" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
-  done
+  local pid tries
+  while read -r pid; do
+    kill "$pid" 2>/dev/null || continue
+    for ((tries = 0; tries < 50; tries++)); do
+      kill -0 "$pid" 2>/dev/null || break
+      sleep 0.1
+    done
+    kill -KILL "$pid" 2>/dev/null || true
+  done <"$folder/started"
   rm -rf "$folder"
 }
+: >"$folder/started"
 trap clean_up EXIT
 
-# start LOG COMMAND...: in the background; stopped by its process id at the end
+# start LOG COMMAND...: in the background, also from a subshell; stopped by its process id at the end
 start () {
   local log=$1
   shift
   "$@" >"$log" 2>&1 &
-  started+=("$!")
+  echo "$!" >>"$folder/started"
 }
 
 cannot_install () {
