@@ -91,6 +91,18 @@ t.test('however long a page is being read, the next ones follow', async t => {
   t.strictSame(entries.map(({ where }) => where), Array.from({ length: 2_500 }, (_, id) => `id ${id}`))
 })
 
+t.test('each command reads as many plants as a response may have, though MongoDB begins with 101', async t => {
+  const { mongo } = await mongoWith(t, many(2_500))
+  let finds = 0
+  const count: Cue = (_context, execute) => {
+    finds++
+    return execute()
+  }
+  mongo.on('find', count, { times: 1_000 })
+  t.equal((await entriesOf(mongoSource(mongo.url))).length, 2_500)
+  t.ok(finds <= 6, `${finds} commands: the highest id, three with plants, one without, and those without ids`)
+})
+
 t.test('reading says why MongoDB stopped sending', async t => {
   const { mongo } = await mongoWith(t, many(2_500))
   mongo.on('find', (_context, execute) => execute(), { times: 2 }).on('find', closeBeforeStoring(), { times: 2 })

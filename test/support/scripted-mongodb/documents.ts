@@ -6,6 +6,8 @@ import type { Request } from './wire.js'
 const DUPLICATE_KEY = 11000
 /** Small, so that a test needs few plants for several batches. */
 const BATCH_SIZE = 1_000
+/** As on a real server, of a query that asks for no size. */
+const FIRST_BATCH_SIZE = 101
 /** What the driver's `countDocuments` sends. */
 const COUNT = '[{"$match":{}},{"$group":{"_id":1,"n":{"$sum":1}}}]'
 
@@ -84,7 +86,8 @@ export class Documents {
     if (find === undefined) return failed({ code: 43, message: `cursor id ${id} not found` })
     const found = this.#read(find)
     const from = last === undefined ? 0 : found.findIndex(({ key }) => key === last) + 1
-    const batch = found.slice(from, from + BATCH_SIZE)
+    const size = Number(body['batchSize'] ?? (command === 'find' ? FIRST_BATCH_SIZE : BATCH_SIZE))
+    const batch = found.slice(from, from + Math.min(size, BATCH_SIZE))
     const end = batch.at(-1)
     const isOpen = end !== undefined && from + batch.length < found.length && find.body['singleBatch'] !== true
     if (isOpen) this.#cursors.set(id, { find, last: end.key })

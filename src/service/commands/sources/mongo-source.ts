@@ -6,7 +6,10 @@ import { CopyError, LOWEST_ID, readEntry, type Entry, type PlantSource } from '.
 
 /** Milliseconds from which the driver's timeouts follow: a server is waited for during a fifth of it. */
 const READ_TIMEOUT = 35_000
+/** For the reader. */
 const PAGE_SIZE = 1_000
+/** Documents that a command asks for: some servers look at the whole collection in each. */
+const READ_SIZE = 10_000
 
 /** Its documents may be of any type. */
 type Plants = Collection<{ _id: bigint }>
@@ -36,8 +39,8 @@ export function mongoSource (url: string): PlantSource {
 }
 
 /**
- * The documents whose `_id` is a number. Each page is read by a command of its own, from the last id on: a cursor would
- * end while a slow reader takes a page.
+ * The documents whose `_id` is a number. Each command reads on from the last id: a cursor would end while a slow reader
+ * takes a page.
  */
 async function * pagesOfPlants (plants: Plants, signal: AbortSignal): AsyncGenerator<Entry[]> {
   const last = { sort: { _id: -1 }, projection: { _id: 1 }, signal } as const
@@ -45,13 +48,17 @@ async function * pagesOfPlants (plants: Plants, signal: AbortSignal): AsyncGener
   if (highest === null) return
   let range: object = { $gte: LOWEST_ID, $lte: highest._id }
   for (;;) {
-    // As bytes, in which each document can be decoded by itself. A page has at most as many as fit into one response.
-    const options = { raw: true, projection: { name: 1, tag: 1 }, limit: PAGE_SIZE, singleBatch: true, signal }
-    const page = await plants.find({ _id: range }, options).sort({ _id: 1 }).toArray()
-    const documents = (page as unknown as Uint8Array[]).map(decode)
+    // As bytes, in which each document can be decoded by itself. A response has at most as many as fit into it; without
+    // a batch size, it would have 101.
+    const size = { limit: READ_SIZE, batchSize: READ_SIZE, singleBatch: true }
+    const options = { raw: true, projection: { name: 1, tag: 1 }, ...size, signal }
+    const read = await plants.find({ _id: range }, options).sort({ _id: 1 }).toArray()
+    const documents = (read as unknown as Uint8Array[]).map(decode)
     const end = documents.at(-1)
     if (end === undefined) return
-    yield documents.map(entryOf)
+    for (let from = 0; from < documents.length; from += PAGE_SIZE) {
+      yield documents.slice(from, from + PAGE_SIZE).map(entryOf)
+    }
     range = { $gt: end._id, $lte: highest._id }
   }
 }
