@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync } from 'node:fs'
 import module from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export function useCompileCache (): void {
   if (enableCompileCache === undefined || user === undefined) return
   const folder = join(tmpdir(), `plant-store-${user}`)
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
     const { uid, mode } = lstatSync(folder)
     const isPrivate = uid === user && (mode & 0o777) === 0o700
     if (isPrivate) enableCompileCache(folder)
