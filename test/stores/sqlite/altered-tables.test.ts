@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { PlantsTable, type Row, type RowResult } from '../../../src/stores/sqlite/plants-table.js'
 import type { Failure } from '../../../src/stores/sqlite/sqlite-error.js'
-import { DatabaseSync, execute, openTable, plantsInFile, TABLE } from '../../support/stores/sqlite-file.js'
+import { DatabaseSync, execute, plantsInFile, TABLE } from '../../support/stores/sqlite-file.js'
+import { openTable } from './tables-and-threads.js'
 
 t.test('a trigger that changes what else is there affects no outcome, and keeps its own conflict clauses', async t => {
   const path = join(t.testdir(), 'plants.db')

@@ -5,7 +5,8 @@ import t from 'tap'
 import { identityOf, type DatabaseClass } from '../../../src/stores/sqlite/database.js'
 import { PlantsTable } from '../../../src/stores/sqlite/plants-table.js'
 import { failureOf, type Failure } from '../../../src/stores/sqlite/sqlite-error.js'
-import { DatabaseSync, execute, openSqlite, openTable, plantsInFile } from '../../support/stores/sqlite-file.js'
+import { DatabaseSync, execute, openSqlite, plantsInFile } from '../../support/stores/sqlite-file.js'
+import { openTable } from './tables-and-threads.js'
 
 const FICUS = [[1n, 'Ficus', null]] as const
 

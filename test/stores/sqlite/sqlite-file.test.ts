@@ -6,9 +6,8 @@ import { PlantsTable, type Row } from '../../../src/stores/sqlite/plants-table.j
 import { sqlitePlantStore } from '../../../src/stores/sqlite/sqlite-plant-store.js'
 import { testFolder } from '../../support/process/program.js'
 import { mountFile, mountSmallDisk, withSmallDisk } from '../../support/process/small-disk.js'
-import {
-  DatabaseSync, execute, makeWithLog, openSqlite, openTable, plantsInFile, storeAt, TABLE, threadsOf
-} from '../../support/stores/sqlite-file.js'
+import { DatabaseSync, execute, openSqlite, plantsInFile, storeAt, TABLE } from '../../support/stores/sqlite-file.js'
+import { makeWithLog, openTable, threadsOf } from './tables-and-threads.js'
 
 const FICUS: Row = [1n, 'Ficus', null]
 const FERN: Row = [2n, 'Fern', 'green']

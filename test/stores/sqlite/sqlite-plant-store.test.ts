@@ -8,7 +8,8 @@ import { PlantNotStored, PlantOutcomeUnknown, StoreUnusable } from '../../../src
 import { SqliteClient } from '../../../src/stores/sqlite/sqlite-client.js'
 import type { SqliteRequest } from '../../../src/stores/sqlite/sqlite-worker.js'
 import { sqlitePlace, storeContract } from '../../support/stores/places.js'
-import { execute, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
+import { execute, openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
+import { threadsOf } from './tables-and-threads.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
 const FICUS = { id: 1n, name: 'Ficus' }

@@ -5,8 +5,9 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { needs, needsProgram } from '../../support/process/needs.js'
 import { testFolder } from '../../support/process/program.js'
-import { makeWithLog, openSqlite, plantsInFile, storeAt, threadsOf } from '../../support/stores/sqlite-file.js'
+import { openSqlite, plantsInFile, storeAt } from '../../support/stores/sqlite-file.js'
 import { inProcess } from './in-process.js'
+import { makeWithLog, threadsOf } from './tables-and-threads.js'
 
 const soon = (ms = 10_000) => performance.now() + ms
 
