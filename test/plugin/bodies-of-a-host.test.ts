@@ -124,6 +124,17 @@ t.test('a Connection: close that a hook of the host has set stays on every respo
   }
 })
 
+t.test('with maxRequestsPerSocket of the host, the last response on a connection says that it closes', async t => {
+  const app = host(t, { maxRequestsPerSocket: 1 })
+  await register(app, { bodyLimit: 100 })
+  const port = await listen(app)
+  for (const request of [requestOf(LARGE), requestOf('<x/>', { type: 'Content-Type: text/xml' }), requestOf('{')]) {
+    const connection = await RawConnection.open(t, port)
+    connection.socket.write(request)
+    t.match(await connection.answer(), { status: /^4/, headers: { connection: 'close' } })
+  }
+})
+
 t.test('a body that was read before Fastify is refused at once, unless a preParsing hook gives it back', async t => {
   const app = host(t, {
     serverFactory: (handler: Handler) => createServer(async (request, response) => {

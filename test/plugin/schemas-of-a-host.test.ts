@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger'
 import type { JsonSchemaToTsProvider } from '@fastify/type-provider-json-schema-to-ts'
-import { Type } from '@sinclair/typebox'
+import { Type, TypeRegistry } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyServerOptions, RouteOptions } from 'fastify'
 import {
   jsonSchemaTransform, serializerCompiler, validatorCompiler, type ZodTypeProvider
@@ -277,6 +277,15 @@ t.test('onRoute copies the schema, with another description, or deeply: it valid
     await keepsTheContract(t, app)
     t.equal((await create(app, '/plants', PLANT, { 'x-refuse': '1' })).body, '{"error":"Unauthorized"}')
   }
+})
+
+t.test('an app that clears the registry of TypeBox changes nothing', async t => {
+  const app = host(t)
+  await register(app)
+  const kinds = TypeRegistry.Entries()
+  t.teardown(() => { for (const [kind, check] of kinds) TypeRegistry.Set(kind, check) })
+  TypeRegistry.Clear()
+  await keepsTheContract(t, app)
 })
 
 /** The app's document, as @fastify/swagger writes it, and the operation of the plugin's route. */
