@@ -137,6 +137,14 @@ t.test('whatever a host\'s store does, its request fails alone, and gives back w
   }
 })
 
+t.test('the errors of a store that another copy of the package has made are known by their names', async t => {
+  for (const [name, error] of [['PlantNotStored', 50301], ['PlantOutcomeUnknown', 50401]] as const) {
+    const app = host(t)
+    await register(app, { store: { create: async () => { throw Object.assign(new Error('away'), { name }) } } })
+    answersError(t, await create(app, '/plants', PLANT), error, /./, name)
+  }
+})
+
 t.test('faults are logged by the host\'s request logger, at its level, without body or token', async t => {
   const lines: string[] = []
   const app = host(t, { logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
