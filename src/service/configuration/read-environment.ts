@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { codeOf } from '../../error-message.js'
 
 /** An invalid variable. The message names it, its fault and what is allowed, and never contains a secret. */
@@ -26,7 +26,7 @@ export function readEnvironment<Schema extends TObject> (env: NodeJS.ProcessEnv,
     const fault = faultOf(name, text)
     if (fault !== undefined) refuse(name, text, env, fault, allowed)
     values[name] = typed(text, variable)
-    if (Value.Check(variable, values[name])) continue
+    if (TypeCompiler.Compile(variable).Check(values[name])) continue
     refuse(name, text, env, text === '' ? 'is empty' : 'cannot be used', allowed)
   }
   return values

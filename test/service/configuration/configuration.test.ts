@@ -102,7 +102,7 @@ t.test('an invalid value fails startup with one line: the variable, what is wron
     { env: { QUEUE_LIMIT: '-1' }, says: /^QUEUE_LIMIT is "-1"/ },
     {
       env: { QUEUE_BYTES: '64MB' },
-      says: /^QUEUE_BYTES is "64MB", which cannot be used: it must be an integer from 1 to \d+: bytes/
+      says: /^QUEUE_BYTES is "64MB", which cannot be used: it must be an integer from 1 to \d+: maximum bytes/
     },
     {
       env: { TRUST_PROXY: '127.0.0.1, 10.0.0.0/33' },
