@@ -128,7 +128,10 @@ function comparison (found: ReadonlyArray<{ id: bigint }>): string {
   )
 }
 
+/** A server that cannot store a NUL may fail every insert that contains one, and so the plants beside it. */
 async function nul (store: PlantStore): Promise<string> {
-  const [outcome = ''] = await outcomesOf(store, [{ id: 8n, name: 'nul\0inside' }])
-  return outcome
+  const others = Array.from({ length: 20 }, (_, index): NewPlant => ({ id: BigInt(2_000 + index), name: 'Fern' }))
+  const [outcome, ...beside] = await outcomesOf(store, [{ id: 8n, name: 'nul\0inside' }, ...others])
+  const stored = beside.filter(outcome => outcome === 'stored')
+  return `${outcome}; ${stored.length} of ${others.length} beside it stored`
 }
