@@ -83,7 +83,7 @@ function explanation (error: unknown, client: MongoClient, database: string): st
   }
   if (code === UNAUTHORIZED) {
     return `the new database ${database} at ${where} may not be written to (${reason}): ` +
-      'the URL needs a user with the role readWriteAnyDatabase'
+      'the URL needs a user with the roles readWriteAnyDatabase and dbAdminAnyDatabase'
   }
   return `${where} cannot be written to (${reason}): use the URL of a primary that takes writes`
 }

@@ -90,14 +90,17 @@ t.test('with a server', async t => {
     const client = new MongoClient(url)
     t.teardown(() => client.close())
     const { databases } = await client.db('admin').admin().listDatabases()
-    t.notMatch(databases.map(({ name }) => name).join(), 'plant_store_check')
+    const [, database = ''] = /The database is (\w+)/.exec(stdout) ?? []
+    t.match(database, /^plant_store_check_/)
+    t.notOk(databases.some(({ name }) => name === database), `${database} is dropped`)
   })
 
   t.test('where the user may not write, it says so in one line', needs(missingServer), async t => {
     const server = await startServer(t)
     await server.requireUsers()
-    t.match(await check(`mongodb://${server.host}/`), {
-      code: 2, stdout: '', stderr: /^the new database \w+ at .* may not be written to \(.*readWriteAnyDatabase\n$/
-    })
+    const { code, stdout, stderr } = await check(`mongodb://${server.host}/`)
+    t.match(stderr, /^the new database \w+ at .* may not be written to \(.*\): the URL needs a user with .*\n$/)
+    t.equal(stdout, '')
+    t.equal(code, 2)
   })
 })

@@ -9,7 +9,8 @@ const HELP = `Checks whether plant-store is safe on a server that speaks MongoDB
 
   npm run test:server -- URL [--start COMMAND [--kill]] [--column NAME]
 
-  URL              the server, as in MONGODB_URL; its user needs the role readWriteAnyDatabase
+  URL              the server, as in MONGODB_URL; its user needs the roles readWriteAnyDatabase and, to drop a
+                   database, dbAdminAnyDatabase
   --start COMMAND  starts the server by this command of a shell, and stops it at the end
   --kill           kills the server that was started, five times, while clients create
   --column NAME    names the rows in which the page docs/mongodb-servers.md, in this column, says something else
