@@ -22,6 +22,36 @@ async function check (...args: string[]): Promise<Result> {
 
 t.jobs = 4
 
+// The longest test is the first.
+t.test('with a server', async t => {
+  // Within the test, since a file ends when no test is left, even if a server is still starting.
+  const { url = '', missing } = await mongodb()
+  t.jobs = 2
+
+  t.test('it prints each behaviour, finds the service right, and leaves no database', needs(missing), async t => {
+    const { code, stdout } = await check(url)
+    for (const { name, decides = false } of behaviours) t.match(stdout, `\n${decides ? '✓' : ' '} ${name} `)
+    t.match(stdout, /\nRight on this server: .*\n$/)
+    t.equal(code, 0)
+
+    const client = new MongoClient(url)
+    t.teardown(() => client.close())
+    const { databases } = await client.db('admin').admin().listDatabases()
+    const [, database = ''] = /The database is (\w+)/.exec(stdout) ?? []
+    t.match(database, /^plant_store_check_/)
+    t.notOk(databases.some(({ name }) => name === database), `${database} is dropped`)
+  })
+
+  t.test('where the user may not write, it says so in one line', needs(missingServer), async t => {
+    const server = await startServer(t)
+    await server.requireUsers()
+    const { code, stdout, stderr } = await check(`mongodb://${server.host}/`)
+    t.match(stderr, /^the new database \w+ at .* may not be written to \(.*\): the URL needs a user with .*\n$/)
+    t.equal(stdout, '')
+    t.equal(code, 2)
+  })
+})
+
 t.test('without a URL it says so, and how one looks', async t => {
   t.match(await check(), { code: 2, stdout: '', stderr: /^no URL: .*mongodb:\/\/.*\n$/ })
 })
@@ -75,32 +105,4 @@ t.test('where an acknowledged plant is not stored, it finds the service wrong', 
   t.match(stdout, /\n✗ what is read back +\d+ of \d+ plants are missing/)
   t.match(stdout, /\nNOT right on this server: .*what is read back/)
   t.equal(code, 1)
-})
-
-t.test('with a server', async t => {
-  // Within the test, since a file ends when no test is left, even if a server is still starting.
-  const { url = '', missing } = await mongodb()
-
-  t.test('it prints each behaviour, finds the service right, and leaves no database', needs(missing), async t => {
-    const { code, stdout } = await check(url)
-    for (const { name, decides = false } of behaviours) t.match(stdout, `\n${decides ? '✓' : ' '} ${name} `)
-    t.match(stdout, /\nRight on this server: .*\n$/)
-    t.equal(code, 0)
-
-    const client = new MongoClient(url)
-    t.teardown(() => client.close())
-    const { databases } = await client.db('admin').admin().listDatabases()
-    const [, database = ''] = /The database is (\w+)/.exec(stdout) ?? []
-    t.match(database, /^plant_store_check_/)
-    t.notOk(databases.some(({ name }) => name === database), `${database} is dropped`)
-  })
-
-  t.test('where the user may not write, it says so in one line', needs(missingServer), async t => {
-    const server = await startServer(t)
-    await server.requireUsers()
-    const { code, stdout, stderr } = await check(`mongodb://${server.host}/`)
-    t.match(stderr, /^the new database \w+ at .* may not be written to \(.*\): the URL needs a user with .*\n$/)
-    t.equal(stdout, '')
-    t.equal(code, 2)
-  })
 })
