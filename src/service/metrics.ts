@@ -36,11 +36,11 @@ export class ServiceMetrics {
     info.set({ version }, 1)
     this.#gauge('plant_store_ready', 'Whether the service can take plants: 1 or 0, as /health/ready',
       async () => Number(await health.fault() === undefined))
-    // The queue of the service's only registration of the plugin, as it is at any time.
-    let queue: QueueMessage = { pending: 0, bytes: 0 }
-    channels.queue.subscribe(ofPlugin => { queue = ofPlugin })
-    this.#gauge('plant_store_creates_waiting', 'Pending create requests; QUEUE_LIMIT bounds them', () => queue.pending)
-    this.#gauge('plant_store_queue_bytes', 'Bytes of the bodies of pending create requests; QUEUE_BYTES bounds them', () => queue.bytes)
+    // Of the first registration of the plugin, the service's: a later one only documents the route.
+    let queue: QueueMessage | undefined
+    channels.queue.subscribe(ofPlugin => { queue ??= ofPlugin })
+    this.#gauge('plant_store_creates_waiting', 'Pending create requests; QUEUE_LIMIT bounds them', () => queue?.pending ?? 0)
+    this.#gauge('plant_store_queue_bytes', 'Bytes of the bodies of pending create requests; QUEUE_BYTES bounds them', () => queue?.bytes ?? 0)
     if (configuration.tls !== undefined) {
       this.#gauge('plant_store_tls_certificate_expiry_timestamp_seconds',
         'When the certificate that is served expires, in seconds since 1970', () => (configuration.tls?.expiresAt ?? 0) / 1_000)

@@ -83,6 +83,12 @@ t.test('/openapi.json describes everything a client needs, and is served without
   }
 })
 
+t.test('without the API page, the document is the same', async t => {
+  const { app: bare } = await buildService(t, forgetfulStore(), { DOCS: false })
+  const [withPage, without] = [await app.inject({ url: '/openapi.json' }), await bare.inject({ url: '/openapi.json' })]
+  t.strictSame(without.json(), withPage.json())
+})
+
 t.test('the API page, to which GET / leads, is off in production by default, and with DOCS=false', async t => {
   const production = { NODE_ENV: 'production', ACCESS_TOKENS: TOKEN }
   t.strictSame(
