@@ -22,6 +22,7 @@ const TESTS = {
   'src/route/body-parser.ts': ROUTE_TESTS,
   'src/route/pending-requests.ts': ROUTE_TESTS,
   'src/stores/batching/batch-queue.ts': ['stores/batched-plant-store', 'simulation/simulation'],
+  'src/stores/batching/outage.ts': ['stores/batched-plant-store', 'simulation/simulation'],
   'src/stores/batching/pending-creates.ts': ['stores/batched-plant-store', 'simulation/simulation'],
   'src/stores/mongo/mongo-writer.ts': MONGO_TESTS,
   'src/stores/mongo/mongo-outcomes.ts': MONGO_TESTS,

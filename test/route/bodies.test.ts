@@ -101,6 +101,9 @@ const refusals: Record<string, (t: Test, service: Service) => Promise<void>> = {
     for (const type of ['text/plain', 'application/vnd.api+json', undefined]) {
       answersError(t, await create(body, { 'content-type': type }), 41501, message, `content type ${type}`)
     }
+    for (const type of ['text/plain', 'not a type']) {
+      answersError(t, await create(undefined, { 'content-type': type }), 41501, message, `no body, ${type}`)
+    }
     for (const encoding of ['gzip', 'br', 'identity, gzip', 'Identity2']) {
       answersError(t, await create(body, { 'content-encoding': encoding }), 41501, message, `encoding ${encoding}`)
     }

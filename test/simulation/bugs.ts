@@ -60,20 +60,22 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
       '(this.#inFlight.length > 0 || !this.#pending.isEmpty())',
       '!this.#pending.isEmpty()'
     ],
-    ['a close that gives up pending plants without sending them', 'this.#outage === undefined ?', 'false ?'],
+    ['a close that gives up pending plants without sending them', 'this.#outage.isOn ?', 'true ?'],
     ['more than one transaction at a time', 'length >= this.writer.maxInFlight', 'length > this.writer.maxInFlight'],
     ['a missing retry', 'isPermanent(error) || this.isClosed || !hasTime(create)', 'true'],
-    ['a probe of a whole batch', 'this.#batchLimit = 1;', ';'],
-    ['a plant that fails alone, and counts as an outage', 'this.#outage === undefined && isSuspect', 'false'],
     ['a lost part of a batch', 'this.#pending.add(create)', 'if (index > 0) this.#pending.add(create)'],
-    ['a probe that is the last one', '#pause(failures), probe: undefined', '#pause(failures), probe: batch'],
-    ['an outage without an end', 'this.#outage = undefined;', ';'],
     ['a timer that is not started again', 'this.#timer = undefined', 'undefined'],
     [
       'a deadline that is not watched',
       'this.#pending.takeUntil(this.clock.now() + MINIMUM_ATTEMPT_MS).forEach(giveUp)',
       'undefined'
-    ],
+    ]
+  ],
+  'stores/batching/outage.js': [
+    ['a probe of a whole batch', 'this.batchLimit = 1;', ';'],
+    ['a plant that fails alone, and counts as an outage', 'this.#state === undefined && isSuspect', 'false'],
+    ['a probe that is the last one', 'pauseAfter(failures), probe: undefined', 'pauseAfter(failures), probe: batch'],
+    ['an outage without an end', 'this.#state = undefined;', ';'],
     ['no pause between attempts', 'longest * (0.5 + this.random() / 2)', '0']
   ],
   'stores/batching/pending-creates.js': [

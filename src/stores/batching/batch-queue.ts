@@ -2,25 +2,17 @@ import type { Clock } from '../../clock.js'
 import type { NewPlant } from '../../plant.js'
 import { checkedPlant, PlantNotStored, PlantOutcomeUnknown, type CreateOutcome } from '../store.js'
 import { batchChannels, type BatchMessage } from './batch-channels.js'
-import { LARGEST_BATCH, PendingCreates, type PendingCreate } from './pending-creates.js'
+import { Outage } from './outage.js'
+import { PendingCreates, type PendingCreate } from './pending-creates.js'
 import { RESPONSE_MARGIN_MS, type CreateError, type StoreWriter, type WriteResult } from './store-writer.js'
 
 /** With less time left a plant is not sent again, since that could only leave its outcome open. */
 const MINIMUM_ATTEMPT_MS = RESPONSE_MARGIN_MS + 50
-const FIRST_PAUSE_MS = 25
-const LONGEST_PAUSE_MS = 250
 /** One timer serves deadlines, pauses, and the plants that gather while batches are in flight. */
 const TICK_MS = 5
 /** How much longer than the last deadline `close` waits for a write that does not complete; and its longest wait. */
 const CLOSE_MARGIN_MS = 1_000
 const LONGEST_CLOSE_MS = 61_000
-
-/** From when a batch fails as a whole until one does not. One plant at a time is sent, as a probe, after each pause. */
-interface Outage {
-  failures: number
-  resumeAt: number
-  probe: readonly PendingCreate[] | undefined
-}
 
 /** What the writes so far, or a check, have shown about the store. */
 type StoreState =
@@ -33,25 +25,20 @@ type StoreState =
  *
  * A request is sent at the end of the event loop's turn, with all others of the turn. While batches are in flight, it
  * waits until one is complete or for the next tick: one that hangs does not hold up later ones.
- *
- * A batch can fail as a whole because the store is down, or because of one of its plants. So after it single plants are
- * sent, each time another one, and then batches of two, four and so on: the plant that fails them all is soon alone.
  */
 export class BatchQueue {
   state: StoreState = { kind: 'not tried' }
   isClosed = false
   readonly #pending = new PendingCreates()
   readonly #inFlight: (readonly PendingCreate[])[] = []
-  #outage: Outage | undefined
-  /** The most plants in a batch. */
-  #batchLimit = LARGEST_BATCH
+  readonly #outage: Outage
   #lastDeadline = 0
   #turn: object | undefined
   #timer: object | undefined
 
-  constructor (
-    private readonly writer: StoreWriter, private readonly clock: Clock, private readonly random: () => number
-  ) {}
+  constructor (private readonly writer: StoreWriter, private readonly clock: Clock, random: () => number) {
+    this.#outage = new Outage(random)
+  }
 
   create (given: NewPlant, deadline: number): Promise<CreateOutcome> {
     // What throws here rejects the promise of this caller, and affects no other.
@@ -70,7 +57,7 @@ export class BatchQueue {
   /** Writes once what was not sent yet. Resolves when every request has its outcome, soon after the last deadline. */
   async close (): Promise<void> {
     this.isClosed = true
-    const failed = this.#outage === undefined ? this.#pending.takeRetries() : this.#takeAll()
+    const failed = this.#outage.isOn ? this.#takeAll() : this.#pending.takeRetries()
     failed.forEach(giveUp)
     this.#send()
     const end = Math.min(this.#lastDeadline + CLOSE_MARGIN_MS, this.clock.now() + LONGEST_CLOSE_MS)
@@ -97,7 +84,7 @@ export class BatchQueue {
     const now = this.clock.now()
     this.#pending.takeUntil(now).forEach(giveUp)
     while (this.#maySend(now)) {
-      const batch = this.#pending.takeBatch(this.#batchLimit, now)
+      const batch = this.#pending.takeBatch(this.#outage.batchLimit, now)
       if (batch.length === 0) break
       this.#write(batch, now)
     }
@@ -107,13 +94,12 @@ export class BatchQueue {
   #maySend (now: number): boolean {
     if (this.#inFlight.length >= this.writer.maxInFlight) return false
     // A closed queue sends everything once, and nothing again.
-    if (this.#outage === undefined || this.isClosed) return true
-    return this.#outage.probe === undefined && now >= this.#outage.resumeAt
+    return this.isClosed || this.#outage.allows(now)
   }
 
   async #write (batch: readonly PendingCreate[], started: number): Promise<void> {
     this.#inFlight.push(batch)
-    if (this.#outage !== undefined) this.#outage.probe = batch
+    this.#outage.noteSent(batch)
     const message: BatchMessage = { plants: batch.length, milliseconds: undefined, retries: 0 }
     batchChannels.batchStart.publish(message)
     const plants = batch.map(({ plant }) => plant)
@@ -138,7 +124,8 @@ export class BatchQueue {
   /** @returns the number of plants that will be sent again */
   #settle (batch: readonly PendingCreate[], results: readonly WriteResult[] | CreateError, now: number): number {
     const hasFailed = results instanceof Error && !isPermanent(results)
-    this.#noteOutage(batch, hasFailed, now)
+    if (hasFailed) this.#outage.noteFailure(batch, now)
+    else this.#outage.noteSuccess()
     this.#noteState(results, now)
     let retries = 0
     for (const [index, create] of batch.entries()) {
@@ -165,29 +152,13 @@ export class BatchQueue {
     const isOpen = earlier instanceof PlantOutcomeUnknown && !(error instanceof PlantOutcomeUnknown)
     const failedAlone = hasFailedAlone || (ofBatch && isAlone)
     // An outage has a pause of its own, but for a plant that may be its cause.
-    const dueAt = ofBatch && !failedAlone ? now : now + this.#pause(attempts)
+    const dueAt = ofBatch && !failedAlone ? now : now + this.#outage.pauseAfter(attempts)
     create.failure = {
       error: isOpen ? new PlantOutcomeUnknown(error.message, { cause: error.cause }) : error,
       attempts: attempts + 1,
       dueAt,
       hasFailedAlone: failedAlone
     }
-  }
-
-  #noteOutage (batch: readonly PendingCreate[], hasFailed: boolean, now: number): void {
-    if (!hasFailed) {
-      this.#outage = undefined
-      this.#batchLimit = Math.min(this.#batchLimit * 2, LARGEST_BATCH)
-      return
-    }
-    const isSuspect = batch[0]?.failure?.hasFailedAlone === true
-    // A plant that fails alone, while others do not, tells nothing about the store.
-    if (this.#outage === undefined && isSuspect) return
-    // Any batch but the probe was in flight when the outage began, and tells nothing new.
-    if (this.#outage !== undefined && this.#outage.probe !== batch) return
-    const failures = this.#outage?.failures ?? 0
-    this.#batchLimit = 1
-    this.#outage = { failures: failures + 1, resumeAt: now + this.#pause(failures), probe: undefined }
   }
 
   /** That plants are refused one by one shows nothing about the store. */
@@ -197,12 +168,6 @@ export class BatchQueue {
     const error = results instanceof Error ? results : each.find(result => !isPermanent(result))
     if (hasOutcome) this.state = { kind: 'works' }
     else if (error instanceof Error) this.state = { kind: 'failed', error, at: now }
-  }
-
-  /** Milliseconds to wait after a number of earlier failures, and a random part less. */
-  #pause (failures: number): number {
-    const longest = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
-    return longest * (0.5 + this.random() / 2)
   }
 }
 
