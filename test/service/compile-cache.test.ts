@@ -2,11 +2,10 @@ import { chmodSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
 import module from 'node:module'
 import { join } from 'node:path'
 import t from 'tap'
-import { needs } from '../support/process/needs.js'
 import { run, testFolder } from '../support/process/program.js'
 
+/** Node 22.8 and later; the check of CI with the newest Node runs this file too. */
 const hasCache = 'enableCompileCache' in module
-const withCache = needs(hasCache ? undefined : 'this Node keeps no compiled code: 22.8 and later do')
 
 /** The names in the folder of the temporary folder that belongs to the program. */
 function kept (folder: string): string[] {
@@ -14,10 +13,10 @@ function kept (folder: string): string[] {
   return existsSync(own) ? readdirSync(own) : []
 }
 
-t.test('compiled code is kept in a folder of the user, which nobody else can write to', withCache, async t => {
+t.test('compiled code is kept in a folder of the user, which nobody else can write to, if Node keeps any', async t => {
   const TMPDIR = testFolder(t)
   t.match(await run(['--version'], { TMPDIR }), { code: 0, stderr: '' })
-  t.equal(kept(TMPDIR).length, 1)
+  t.equal(kept(TMPDIR).length, hasCache ? 1 : 0)
   const disabled = testFolder(t)
   t.match(await run(['--version'], { TMPDIR: disabled, NODE_DISABLE_COMPILE_CACHE: '1' }), { code: 0 })
   t.strictSame(kept(disabled), [])
