@@ -77,7 +77,9 @@ t.test('a process that exits during writes keeps its exit code, loses no plant, 
     }
     process.on('exit', () => { process.stdout.write(JSON.stringify({ stored, took: performance.now() - began })) })
     setTimeout(() => { began = performance.now(); process.exit(3) }, 100)`)
-  t.strictSame([status, stderr], [3, ''])
+  t.equal(status, 3)
+  // What Node says under `npm run coverage` if it exits while a thread writes its part.
+  t.equal(stderr.replaceAll('Failed to stringify coverage profile result\n', ''), '')
   const { stored, took } = JSON.parse(stdout) as { stored: number, took: number }
   t.strictSame(readdirSync(folder).sort(), ['one.db', 'two.db'], 'no log is left to be recovered')
   const found = plantsInFile(join(folder, 'one.db')).size + plantsInFile(join(folder, 'two.db')).size
