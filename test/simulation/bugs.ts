@@ -76,7 +76,7 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
     ['a plant that fails alone, and counts as an outage', 'this.#state === undefined && isSuspect', 'false'],
     ['a probe that is the last one', 'pauseAfter(failures), probe: undefined', 'pauseAfter(failures), probe: batch'],
     ['an outage without an end', 'this.#state = undefined;', ';'],
-    ['no pause between attempts', 'longest * (0.5 + this.random() / 2)', '0']
+    ['hardly a pause between attempts', 'longest * (0.5 + this.random() / 2)', '1']
   ],
   'stores/batching/pending-creates.js': [
     ['plants that failed by themselves and wait without an end', 'failure.dueAt <= now', 'false'],
