@@ -18,9 +18,12 @@ export interface PlantStoreOptions {
    * Milliseconds within which a create request gets its response, even if the store does not respond. Default: 10,000.
    */
   storeTimeout?: number | undefined
-  /** Create requests pending at once, from the first byte to the response; one more gets 503. Default: 10,000. */
+  /**
+   * Maximum number of pending create requests, from the first byte to the response; further requests get 503. Default:
+   * 10,000.
+   */
   queueLimit?: number | undefined
-  /** Bytes of the bodies of pending create requests; one that would exceed it gets 503. Default: 67,108,864. */
+  /** Maximum bytes of their bodies; a request that would exceed it gets 503. Default: 67,108,864. */
   queueBytes?: number | undefined
 }
 
