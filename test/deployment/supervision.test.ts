@@ -55,12 +55,13 @@ t.test('after logrotate has truncated the log, the service continues at its begi
   await until(() => lines().length > 0)
   const [{ address }] = lines()
   await create(address)
-  await until(() => lines().length > 1)
+  const logged = ['ready', 'request'].map(start => () => lines().some(({ msg }) => msg.startsWith(start)))
+  await until(() => logged.every(isLogged => isLogged()))
 
   const configuration = shipped('logrotate').replace('/var/log/plant-store/plant-store.log', log)
   writeFileSync(join(folder, 'logrotate'), configuration, { mode: 0o600 })
   execFileSync('logrotate', ['--force', '--state', join(folder, 'state'), join(folder, 'logrotate')])
-  t.match(lines(`${log}.1`).at(-1), { msg: 'request', statusCode: 200 })
+  t.match(lines(`${log}.1`).find(({ msg }) => msg === 'request'), { statusCode: 200 })
   t.strictSame(lines(), [])
 
   await create(address)
