@@ -73,7 +73,6 @@ const changes: Record<string, [name: string, find: string, replace: string][]> =
   ],
   'stores/batching/outage.js': [
     ['a probe of a whole batch', 'this.batchLimit = 1;', ';'],
-    ['a plant that fails alone, and counts as an outage', 'this.#state === undefined && isSuspect', 'false'],
     ['a probe that is the last one', 'pauseAfter(failures), probe: undefined', 'pauseAfter(failures), probe: batch'],
     ['an outage without an end', 'this.#state = undefined;', ';'],
     ['hardly a pause between attempts', 'longest * (0.5 + this.random() / 2)', '1']
