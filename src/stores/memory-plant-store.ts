@@ -1,6 +1,5 @@
-import {
-  checkedPlant, PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore
-} from './store.js'
+import type { NewPlant } from '../plant.js'
+import { checkedPlant, PlantNotStored, StoreUnusable, type CreateOutcome, type PlantStore } from './store.js'
 
 /** Stores plants in memory, for tests. It keeps every promise of `PlantStore` except durability. */
 export function memoryPlantStore (): PlantStore & { readonly plants: ReadonlyMap<bigint, NewPlant> } {

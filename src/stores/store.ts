@@ -1,7 +1,5 @@
 import { validatePlant, type NewPlant } from '../plant.js'
 
-export type { NewPlant } from '../plant.js'
-
 /**
  * The outcome of a create request:
  * - `stored`: the plant is new, and is stored durably;

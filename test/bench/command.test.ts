@@ -9,7 +9,7 @@ import { serve, TOKEN } from '../support/http/service.js'
 import { closedPort } from '../support/process/lasting-port.js'
 import { bare, projectFile } from '../support/process/program.js'
 import { until } from '../support/until.js'
-import type { NewPlant } from '../../src/stores/store.js'
+import type { NewPlant } from '../../src/plant.js'
 
 const { PATH, HOME } = process.env
 const short = ['--rounds', '1', '--warm-up', '0.1', '--seconds', '0.3', '--connections', '4']

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { NewPlant } from '../../src/stores/store.js'
+import type { NewPlant } from '../../src/plant.js'
 import { PlantsTable } from '../../src/stores/sqlite/plants-table.js'
 import type { Entry, PlantSource } from '../../src/service/commands/sources/plant-source.js'
 import { DatabaseSync, openSqlite } from '../support/stores/sqlite-file.js'

@@ -9,9 +9,8 @@ import { createPlants } from '../../src/service/commands/import-and-migrate.js'
 import { createFile } from '../../src/service/commands/new-file.js'
 import { Tally } from '../../src/service/commands/run-copy.js'
 import { CopyError, type Entry } from '../../src/service/commands/sources/plant-source.js'
-import {
-  PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type NewPlant, type PlantStore
-} from '../../src/stores/store.js'
+import type { NewPlant } from '../../src/plant.js'
+import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type PlantStore } from '../../src/stores/store.js'
 import { needsProgram } from '../support/process/needs.js'
 import { bare, Program, program, testFolder, token } from '../support/process/program.js'
 import { delayReply } from '../support/scripted-mongodb/cues.js'

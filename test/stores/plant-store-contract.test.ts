@@ -1,8 +1,9 @@
 import t from 'tap'
 import { memoryPlantStore } from '../../src/index.js'
 import { plantStoreContract, type StoreSetup } from '../../src/stores/contract.js'
+import type { NewPlant } from '../../src/plant.js'
 import {
-  checkedPlant, PlantNotStored, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore
+  checkedPlant, PlantNotStored, StoreUnusable, type CreateOutcome, type PlantStore
 } from '../../src/stores/store.js'
 
 const MONSTERA: NewPlant = { id: 1n, name: 'Monstera' }

@@ -1,7 +1,8 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { BatchedPlantStore } from '../../src/stores/batching/batched-plant-store.js'
 import type { StoreWriter } from '../../src/stores/batching/store-writer.js'
-import { PlantNotStored, type NewPlant } from '../../src/stores/store.js'
+import type { NewPlant } from '../../src/plant.js'
+import { PlantNotStored } from '../../src/stores/store.js'
 
 // Prints the processor time that a plant takes in the queue, in microseconds of user mode, for each number of plants
 // that are pending at once; and the share of a processor that 50,000 plants take while the store fails. Run it with

@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '../../clock.js'
-import { DEFAULT_TIMEOUT_MS, StoreUnusable, type CreateOutcome, type NewPlant, type PlantStore } from '../store.js'
+import type { NewPlant } from '../../plant.js'
+import { DEFAULT_TIMEOUT_MS, StoreUnusable, type CreateOutcome, type PlantStore } from '../store.js'
 import { BatchQueue } from './batch-queue.js'
 import type { StoreWriter } from './store-writer.js'
 

@@ -1,4 +1,5 @@
-import type { NewPlant, PlantStore } from '../../../src/stores/store.js'
+import type { NewPlant } from '../../../src/plant.js'
+import type { PlantStore } from '../../../src/stores/store.js'
 
 /** A minimal store: `create` always resolves with `stored`, and `plants` lists all plants it received. */
 export function forgetfulStore (): PlantStore & { plants: NewPlant[] } {
