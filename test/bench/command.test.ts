@@ -7,7 +7,7 @@ import t from 'tap'
 import { main } from '../../bench/main.js'
 import { serve, TOKEN } from '../support/http/service.js'
 import { closedPort } from '../support/process/lasting-port.js'
-import { bare, projectFile } from '../support/process/program.js'
+import { projectFile } from '../support/process/program.js'
 import { until } from '../support/until.js'
 import type { NewPlant } from '../../src/plant.js'
 
@@ -31,8 +31,8 @@ t.test('in a fresh clone, --help is answered before the service is compiled', as
     cpSync(projectFile(part), join(clone, part), { recursive: true, filter: isSource })
   }
   symlinkSync(projectFile('node_modules'), join(clone, 'node_modules'))
-  const command = bare({ PATH, HOME }, ['sh', '-c', 'npm run bench -- --help && times'])
-  const { stdout } = await promisify(execFile)('env', command, { cwd: clone })
+  const words = ['-c', 'npm run bench -- --help && times']
+  const { stdout } = await promisify(execFile)('sh', words, { cwd: clone, env: { PATH, HOME } })
   for (const option of ['--case', '--mongodb', '--rounds', '--save', '--from', '--url']) t.match(stdout, option)
   // Of processor time, as a busy machine takes longer. A compilation with types takes 15 seconds.
   const [, minutes, seconds] = /(\d+)m([\d.]+)s \d+m[\d.]+s\n$/.exec(stdout) ?? []
@@ -107,8 +107,7 @@ t.test('Ctrl-C stops every process of the run, and removes its temporary folder'
   const words = ['--case', 'create', '--servers', 'bare', '--seconds', '30', '--save', join(folder, 'saved')]
   writeFileSync(program, `import { main } from '${projectFile('build/bench/main.js')}'
     await main(${JSON.stringify(words)})`)
-  const command = bare({ PATH, HOME, TMPDIR: temporary }, [process.execPath, program])
-  const child = spawn('env', command, { stdio: 'ignore' })
+  const child = spawn(process.execPath, [program], { env: { PATH, HOME, TMPDIR: temporary }, stdio: 'ignore' })
   t.teardown(() => child.kill('SIGKILL'))
   const exit = once(child, 'exit')
   await until(() => addressIn(temporary) !== undefined)

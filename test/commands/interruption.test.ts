@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { sqliteBinding } from '../../src/stores/sqlite/database.js'
-import { bare, Program, program, testFolder } from '../support/process/program.js'
+import { Program, program, testFolder } from '../support/process/program.js'
 import { needsProgram } from '../support/process/needs.js'
 import { hang } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
@@ -45,7 +45,7 @@ t.test('closing the terminal of a backup leaves no file and no process behind', 
   const folder = await folderThatBlocks(t)
   const command = `echo pid $$; exec ${process.execPath} ${program} backup ${join(folder, 'backup.db')}`
   const variables = { PATH: process.env.PATH, SHELL: '/bin/sh', DATA_DIR: folder }
-  const terminal = spawn('env', bare(variables, ['script', '-qec', command, '/dev/null']))
+  const terminal = spawn('script', ['-qec', command, '/dev/null'], { env: variables })
   t.teardown(() => terminal.kill('SIGKILL'))
   let shown = ''
   terminal.stdout.on('data', text => { shown += text })
@@ -61,9 +61,9 @@ t.test('closing the terminal of a backup leaves no file and no process behind', 
 t.test('without a terminal, as under nohup, SIGHUP changes nothing', async t => {
   const folder = await folderThatBlocks(t)
   const variables = { PATH: process.env.PATH, DATA_DIR: folder }
-  const command = [process.execPath, program, 'backup', join(folder, 'backup.db')]
+  const args = [program, 'backup', join(folder, 'backup.db')]
   // The leader of a group, to which a shell sends its signals.
-  const backup = spawn('env', bare(variables, command), { detached: true, stdio: 'ignore' })
+  const backup = spawn(process.execPath, args, { env: variables, detached: true, stdio: 'ignore' })
   const pid = backup.pid as number
   const child = await childOf(t, pid)
   process.kill(-pid, 'SIGHUP')

@@ -12,7 +12,7 @@ import { CopyError, type Entry } from '../../src/service/commands/sources/plant-
 import type { NewPlant } from '../../src/plant.js'
 import { PlantNotStored, PlantOutcomeUnknown, type CreateOutcome, type PlantStore } from '../../src/stores/store.js'
 import { needsProgram } from '../support/process/needs.js'
-import { bare, Program, program, testFolder, token } from '../support/process/program.js'
+import { Program, program, testFolder, token } from '../support/process/program.js'
 import { delayReply } from '../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { execute, plantsInFile } from '../support/stores/sqlite-file.js'
@@ -234,7 +234,7 @@ t.test('an import on a terminal says that it reads the keyboard, and how to end'
   const folder = testFolder(t)
   const command = `exec ${process.execPath} ${program} import`
   const variables = { PATH: process.env.PATH, SHELL: '/bin/sh', DATA_DIR: folder }
-  const terminal = spawn('env', bare(variables, ['script', '-qec', command, '/dev/null']))
+  const terminal = spawn('script', ['-qec', command, '/dev/null'], { env: variables })
   t.teardown(() => terminal.kill('SIGKILL'))
   let shown = ''
   terminal.stdout.on('data', text => { shown += text })

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { closedPort } from '../support/process/lasting-port.js'
 import { makeCertificate } from '../support/process/make-certificate.js'
 import { needsProgram } from '../support/process/needs.js'
-import { bare, create, program, projectFile, startService, testFolder, token } from '../support/process/program.js'
+import { create, program, projectFile, startService, testFolder, token } from '../support/process/program.js'
 import { until } from '../support/until.js'
 
 const shipped = (name: string): string => readFileSync(projectFile(`docs/deploy/${name}`), 'utf8')
@@ -49,7 +49,7 @@ t.test('after logrotate has truncated the log, the service continues at its begi
   const variables = { NODE_ENV: 'production', PORT: '0', DATA_DIR: folder, ACCESS_TOKENS: token, ACCESS_LOG: 'true' }
   // Appends, like `StandardOutput=append:`.
   const stdio: StdioOptions = ['ignore', openSync(log, 'a'), 'inherit']
-  const service = spawn('env', bare(variables, [process.execPath, program]), { stdio })
+  const service = spawn(process.execPath, [program], { env: variables, stdio })
   const exited = once(service, 'exit')
   t.teardown(() => service.kill('SIGKILL'))
   await until(() => lines().length > 0)

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { closedPort } from '../support/process/lasting-port.js'
 import { needs } from '../support/process/needs.js'
-import { bare, compiledPackage, create, documented, program, projectFile, token } from '../support/process/program.js'
+import { compiledPackage, create, documented, program, projectFile, token } from '../support/process/program.js'
 
 const VERSIONS: Record<string, string> = {
   '@opentelemetry/api': '1', '@opentelemetry/sdk-node': '0.223.0', '@fastify/otel': '0.21.2'
@@ -63,8 +63,8 @@ async function traced (t: Test, script: string, send: (url: string) => Promise<u
   const exporters = {
     OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json'
   }
-  const words = bare({ ...variables, ...exporters }, ['sh', '-c', command])
-  const child = spawn('env', words, { stdio: ['ignore', 'ignore', 'inherit'] })
+  const env = { ...variables, ...exporters }
+  const child = spawn('sh', ['-c', command], { env, stdio: ['ignore', 'ignore', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
   const exited = once(child, 'exit')
   const url = `http://127.0.0.1:${PORT}`

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
 import { plantStoreContract } from '../../src/stores/contract.js'
-import { bare, compiledPackage, documented, projectFile, startService, token } from '../support/process/program.js'
+import { compiledPackage, documented, projectFile, startService, token } from '../support/process/program.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
 
@@ -18,7 +18,7 @@ const paths = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'b
 const pages = new Map(paths.map(path => [path, readFileSync(projectFile(path), 'utf8')]))
 const programs = [...pages.values()].flatMap(programsOf)
 const { PATH } = process.env
-const run = (...command: string[]) => promisify(execFile)('env', bare({ PATH }, command))
+const run = (program: string, ...args: string[]) => promisify(execFile)(program, args, { env: { PATH } })
 
 function programsOf (page: string): string[] {
   const texts = [...page.matchAll(/^```[tj]s\n([^]*?)^```$/gm)].map(([, text = '']) => text)

@@ -8,12 +8,14 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { bare, projectFile } from '../support/process/program.js'
+import { projectFile } from '../support/process/program.js'
 import { until } from '../support/until.js'
 
 const manifest = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))
 const { PATH, HOME } = process.env
-const run = (cwd: string, ...command: string[]) => promisify(execFile)('env', bare({ PATH, HOME }, command), { cwd })
+const run = (cwd: string, program: string, ...args: string[]) => {
+  return promisify(execFile)(program, args, { cwd, env: { PATH, HOME } })
+}
 
 // A copy of the sources, where the package is packed as for the registry, and a host, where it is installed.
 const work = mkdtempSync(join(tmpdir(), 'plant-store-package-'))
@@ -173,7 +175,7 @@ t.test('a store of another copy of the package, and TypeBox of its own, work', a
 
 t.test('the example app stores what its hook makes of a plant, and documents the route', async t => {
   cpSync(projectFile('docs/examples/app.js'), join(host, 'app.mjs'))
-  const app = spawn('env', bare({ PATH, PORT: '0' }, [process.execPath, join(host, 'app.mjs')]), { cwd: t.testdir() })
+  const app = spawn(process.execPath, [join(host, 'app.mjs')], { cwd: t.testdir(), env: { PATH, PORT: '0' } })
   t.teardown(() => app.kill('SIGKILL'))
   let log = ''
   app.stdout.on('data', text => { log += text })

@@ -9,7 +9,7 @@ import t from 'tap'
 import { RawConnection } from '../support/http/raw-connection.js'
 import { buildService, HEAD, serve } from '../support/http/service.js'
 import { closedPort } from '../support/process/lasting-port.js'
-import { bare, create, launch, program, startService, testFolder, token } from '../support/process/program.js'
+import { create, launch, program, startService, testFolder, token } from '../support/process/program.js'
 import { forgetfulStore } from '../support/stores/forgetful-store.js'
 import { lockSqlite } from '../support/stores/sqlite-file.js'
 import { until } from '../support/until.js'
@@ -74,9 +74,8 @@ t.test('a request whose client disconnects before the response has one line, wit
 
 t.test('a log on a full disk stops neither the service nor its shutdown', async t => {
   const port = String(await closedPort())
-  const variables = { PORT: port, ACCESS_TOKENS: token, DATA_DIR: testFolder(t), ACCESS_LOG: 'true' }
-  const words = bare(variables, [process.execPath, program])
-  const service = spawn('env', words, { stdio: ['ignore', openSync('/dev/full', 'a'), 'pipe'] })
+  const env = { PORT: port, ACCESS_TOKENS: token, DATA_DIR: testFolder(t), ACCESS_LOG: 'true' }
+  const service = spawn(process.execPath, [program], { env, stdio: ['ignore', openSync('/dev/full', 'a'), 'pipe'] })
   t.teardown(() => service.kill('SIGKILL'))
   const ended = Promise.all([text(service.stderr as Readable), once(service, 'close')])
   const address = `http://127.0.0.1:${port}`

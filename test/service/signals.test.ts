@@ -9,7 +9,7 @@ import type { TLSSocket } from 'node:tls'
 import t from 'tap'
 import { overHttp, PlantClients } from '../support/http/plant-clients.js'
 import { certificateFiles, makeCertificate } from '../support/process/make-certificate.js'
-import { bare, create, startService, testFolder } from '../support/process/program.js'
+import { create, startService, testFolder } from '../support/process/program.js'
 import { scriptedPlace } from '../support/stores/places.js'
 import { until } from '../support/until.js'
 import { serviceOnTerminal, startOnTerminal, withScript } from './on-terminal.js'
@@ -52,7 +52,7 @@ t.test('SIGHUP under load: new tokens are accepted, removed ones refused, and a 
   t.notMatch(service.stdout, OLD)
 
   if (process.platform === 'linux') {
-    const node = spawn('env', bare({}, [process.execPath, '-e', 'console.log(1); setInterval(() => {}, 1000)']))
+    const node = spawn(process.execPath, ['-e', 'console.log(1); setInterval(() => {}, 1000)'], { env: {} })
     t.teardown(() => node.kill('SIGKILL'))
     await once(node.stdout, 'data')
     const ofNode = caught(node.pid as number)

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { overHttp, PlantClients } from '../support/http/plant-clients.js'
-import { bare, create, launch, program, run, startService, testFolder, token } from '../support/process/program.js'
+import { create, launch, program, run, startService, testFolder, token } from '../support/process/program.js'
 import { ScriptedMongo } from '../support/scripted-mongodb/scripted-mongo.js'
 import { signalWhileLoading } from './signal-while-loading.js'
 import { plantsInFile } from '../support/stores/sqlite-file.js'
@@ -108,8 +108,8 @@ t.test('the program can be loaded with require, as Passenger does', async t => {
   const folder = testFolder(t)
   const file = join(folder, 'start.cjs')
   writeFileSync(file, `require(${JSON.stringify(program)})`)
-  const variables = { DATA_DIR: folder, PORT: '0', ACCESS_TOKENS: token }
-  const service = spawn('env', bare(variables, [process.execPath, '--disable-warning=ExperimentalWarning', file]))
+  const env = { DATA_DIR: folder, PORT: '0', ACCESS_TOKENS: token }
+  const service = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], { env })
   t.teardown(() => service.kill('SIGKILL'))
   const closed = once(service, 'close')
   let log = ''

@@ -14,7 +14,7 @@ import type { NewPlant } from '../../../src/plant.js'
 import { PlantNotStored, type PlantStore } from '../../../src/stores/store.js'
 import { closedPort } from '../../support/process/lasting-port.js'
 import { needs } from '../../support/process/needs.js'
-import { bare, compiledPackage, projectFile, testFolder } from '../../support/process/program.js'
+import { compiledPackage, projectFile, testFolder } from '../../support/process/program.js'
 import { answer, closeBeforeStoring, writeErrors } from '../../support/scripted-mongodb/cues.js'
 import { ScriptedMongo } from '../../support/scripted-mongodb/scripted-mongo.js'
 import { missingServer, mongodb, startServer } from '../../support/stores/mongodb-for-tests.js'
@@ -294,9 +294,9 @@ t.test('without the package mongodb, commands and stores say in one line what to
   const stderr = `plant-store: MONGODB_URL cannot be used: ${missing}\n`
   // The others load the driver as `serve` does.
   for (const command of ['serve', 'export']) {
-    const variables = { PATH: process.env.PATH, MONGODB_URL: url, ACCESS_TOKENS: 'a-token-for-the-tests' }
-    const args = bare(variables, [process.execPath, join(dist, 'service/main.js'), command])
-    const ended = spawnSync('env', args, { encoding: 'utf8', input: '', timeout: 60_000 })
+    const env = { PATH: process.env.PATH, MONGODB_URL: url, ACCESS_TOKENS: 'a-token-for-the-tests' }
+    const args = [join(dist, 'service/main.js'), command]
+    const ended = spawnSync(process.execPath, args, { env, encoding: 'utf8', input: '', timeout: 60_000 })
     t.match(ended, { status: 1, stdout: '', stderr }, command)
     t.equal(ended.stderr, stderr, 'in one line')
   }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { bare, compiledPackage } from '../../support/process/program.js'
+import { compiledPackage } from '../../support/process/program.js'
 
 interface Options {
   /** Of Node. */
@@ -21,6 +21,6 @@ export function inProcess (
   const script = `const { sqlitePlantStore } = await import(${module})
     const soon = () => performance.now() + 10_000
     ${code}`
-  const command = [...runner, process.execPath, ...options, '--input-type=module', '-e', script]
-  return spawnSync('env', bare({ PATH: process.env.PATH, ...env }, command), { encoding: 'utf8', timeout: 20_000 })
+  const [command = '', ...args] = [...runner, process.execPath, ...options, '--input-type=module', '-e', script]
+  return spawnSync(command, args, { env: { PATH: process.env.PATH, ...env }, encoding: 'utf8', timeout: 20_000 })
 }

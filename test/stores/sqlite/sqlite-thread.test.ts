@@ -4,7 +4,7 @@ import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { bare, compiledPackage, projectFile, testFolder } from '../../support/process/program.js'
+import { compiledPackage, projectFile, testFolder } from '../../support/process/program.js'
 import { plantsInFile } from '../../support/stores/sqlite-file.js'
 import { inProcess } from './in-process.js'
 
@@ -42,9 +42,8 @@ t.test('a test runner ends though another plugin of its app fails at the start, 
       app.register(async () => { throw new Error('another plugin') })
       await app.ready()
     })`)
-  const command = [process.execPath, '--test', join(folder, 'app.test.mjs')]
-  const options = { encoding: 'utf8', timeout: 20_000, killSignal: 'SIGKILL' } as const
-  const { status, stdout } = spawnSync('env', bare({ PATH: process.env.PATH }, command), options)
+  const options = { env: {}, encoding: 'utf8', timeout: 20_000, killSignal: 'SIGKILL' } as const
+  const { status, stdout } = spawnSync(process.execPath, ['--test', join(folder, 'app.test.mjs')], options)
   t.equal(status, 1)
   t.match(stdout, /another plugin/)
 })

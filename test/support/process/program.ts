@@ -17,16 +17,6 @@ export function documented (text: string, ...pages: string[]): string {
   return execFileSync(projectFile('.ci/documented'), [text, ...pages], { encoding: 'utf8' })
 }
 
-/**
- * The arguments with which env(1) runs a command with only these variables, and with the one that measures coverage.
- * tap adds its own to any environment: a hook that costs each process 0.2 s, and makes some signals fatal.
- */
-export function bare (variables: NodeJS.ProcessEnv, command: readonly string[]): string[] {
-  const { NODE_V8_COVERAGE } = process.env
-  const set = Object.entries({ ...variables, NODE_V8_COVERAGE }).filter(([, value]) => value !== undefined)
-  return ['-i', ...set.map(([name, value]) => `${name}=${value}`), ...command]
-}
-
 /** The token that `startService` configures and `create` sends. */
 export const token = 'a-token-for-the-service'
 
@@ -54,10 +44,10 @@ export class Program {
     args: readonly string[], env: NodeJS.ProcessEnv,
     { preload = [], input = false }: ProgramOptions = {}
   ) {
-    const variables = { PATH: process.env.PATH, ...env }
-    const command = [...preload, program, ...args]
-    const options: SpawnOptions = { stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe'] }
-    this.child = spawn('env', bare(variables, [process.execPath, ...command]), options)
+    const options: SpawnOptions = {
+      env: { PATH: process.env.PATH, ...env }, stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe']
+    }
+    this.child = spawn(process.execPath, [...preload, program, ...args], options)
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => { this.stdout += text })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => { this.stderr += text })
     this.ended = once(this.child, 'close').then(([code, signal]) => {
