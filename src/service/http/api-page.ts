@@ -25,9 +25,8 @@ const style = `
 html.dark-mode body { background: #1c2022 }
 html.dark-mode .swagger-ui .headers .header-col { color: inherit }`
 
-/** Serves the page at `/docs`, with Swagger UI, and redirects `/` to it. All links are relative. */
+/** Serves the page at `/docs`, with Swagger UI. All links are relative. */
 export async function apiPage (app: FastifyInstance): Promise<void> {
-  app.get('/', (_request, reply) => reply.redirect('./docs'))
   // A file whose client has left is closed.
   app.addHook('onSend', async (request, _reply, payload) => {
     if (payload instanceof Readable) request.raw.once('close', () => { payload.destroy() })

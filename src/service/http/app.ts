@@ -85,14 +85,12 @@ export async function createApp (
     const kind = Number(error.statusCode) < 500 ? 'pathUnknown' : 'internal'
     sendError(error instanceof ApiError ? error : new ApiError(kind, undefined, error), request, reply)
   })
-  // A file of the API page that does not exist.
-  app.setNotFoundHandler(() => { throw new ApiError('pathUnknown') })
   app.addHook('preClose', async () => {
     health.closing = true
     await drain(servers ?? [app.server])
   })
 
-  await describeApi(app, DOCS === true)
+  describeApi(app, DOCS === true)
   await app.register(healthRoutes, { health })
   await app.register(plantStore, {
     store,

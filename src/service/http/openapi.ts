@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import fastify, { type FastifyInstance } from 'fastify'
+import { ApiError } from '../../api-error.js'
 import { version } from '../configuration/configuration.js'
 import { NewPlantSchema, PlantSchema } from '../../plant.js'
 import { plantStore } from '../../plugin.js'
@@ -47,37 +50,49 @@ function complete (document: Document): object {
   )))
 }
 
-/** Serves the document of the service at `/openapi.json`, and with `docs` a page at `/docs`. Registered first. */
-export async function describeApi (app: FastifyInstance, docs: boolean): Promise<void> {
-  if (docs) {
-    await documentRoutes(app)
-    app.get('/openapi.json', () => app.swagger())
-    await app.register(apiPage)
-    return
+/**
+ * Serves the document of the service at `/openapi.json` and, with `docs`, a page at `/docs`, to which `/` leads. Both
+ * are of another app, which the first request for them makes: what it loads would take a tenth of each start.
+ */
+export function describeApi (app: FastifyInstance, docs: boolean): void {
+  const failures = new WeakMap<IncomingMessage, (error: Error) => void>()
+  let description: Promise<FastifyInstance> | undefined
+  const paths = docs ? ['/openapi.json', '/docs', '/docs/*'] : ['/openapi.json']
+  for (const path of paths) {
+    app.get(path, async ({ raw }, reply) => {
+      description ??= createDescription(docs, failures)
+      const { routing } = await description
+      const failed = new Promise<never>((_resolve, reject) => { failures.set(raw, reject) })
+      const closed = once(reply.raw, 'close')
+      routing(raw, reply.raw)
+      await Promise.race([failed, closed])
+      // It has sent the response.
+      reply.hijack()
+    })
   }
-  let document: Promise<object> | undefined
-  app.get('/openapi.json', () => {
-    document ??= documentOfRoutes()
-    return document
-  })
+  if (docs) app.get('/', (_request, reply) => reply.redirect('./docs'))
 }
 
-/** Documents the routes that are registered after it. */
-async function documentRoutes (app: FastifyInstance): Promise<void> {
+/** Makes an app with the routes to describe. It leaves an error to the app that has passed on the request. */
+async function createDescription (
+  docs: boolean, failures: WeakMap<IncomingMessage, (error: Error) => void>
+): Promise<FastifyInstance> {
+  const app = fastify()
+  app.setErrorHandler((error: Error, request, reply) => {
+    reply.hijack()
+    failures.get(request.raw)?.(error)
+  })
+  app.setNotFoundHandler(() => { throw new ApiError('pathUnknown') })
   await app.register(import('@fastify/swagger'), {
     openapi,
     hideUntagged: true,
     stripBasePath: false,
     transformObject: input => complete('openapiObject' in input ? input.openapiObject : {})
   })
-}
-
-/** Made when it is asked for, of an app with the same routes: loading @fastify/swagger takes 7 % of a start. */
-async function documentOfRoutes (): Promise<object> {
-  const app = fastify()
-  await documentRoutes(app)
+  app.get('/openapi.json', () => app.swagger())
+  if (docs) await app.register(apiPage)
   await app.register(healthRoutes, { health: { fault: async () => undefined } })
   await app.register(plantStore, { store: memoryPlantStore(), tokens: ['of-no-use'] })
   await app.ready()
-  return app.swagger()
+  return app
 }
