@@ -15,9 +15,6 @@ export const behaviours: readonly Behaviour[] = [
   ...idBehaviours, ...insertBehaviours, ...commandBehaviours, ...plantBehaviours, ...orderBehaviours
 ]
 
-/** The exit code. */
-export const INTERRUPTED = 130
-
 const TIME_LIMIT_MS = 50_000
 /** For one behaviour. */
 const PATIENCE_MS = 15_000
@@ -34,11 +31,11 @@ interface Choices {
 /**
  * Looks at a server, and prints a line for each behaviour.
  * @param signal ends it after the present behaviour
- * @returns the exit code: 0 if this service is right there, 1 if not
+ * @returns whether this service is right there, as far as it was looked at
  */
 export async function check (
   connection: Connection, signal: AbortSignal, { killable, column }: Choices
-): Promise<number> {
+): Promise<boolean> {
   console.log(`The server says that it is ${connection.says}. The database is ${connection.database.databaseName}.\n`)
   const observations: Observation[] = []
   const end = performance.now() + TIME_LIMIT_MS
@@ -50,10 +47,11 @@ export async function check (
   const differences = column === undefined ? [] : differencesFrom(column, observations)
   const kills = killable === undefined || signal.aborted ? [] : killBehaviours(killable, console.error)
   for (const behaviour of kills) observations.push(print(await observe(behaviour, connection, KILL_PATIENCE_MS)))
-  if (signal.aborted) return INTERRUPTED
+  const isRight = !observations.some(({ isWrong }) => isWrong)
+  if (signal.aborted) return isRight
   console.log(`\n${conclusionOf(observations)}`)
   for (const difference of differences) console.log(`The page differs: ${difference}`)
-  return observations.some(({ isWrong }) => isWrong) ? 1 : 0
+  return isRight
 }
 
 function print (observation: Observation): Observation {

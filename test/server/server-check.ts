@@ -1,7 +1,6 @@
 // The command `npm run test:server`.
 import { parseArgs } from 'node:util'
 import { reasonOf } from './behaviour.js'
-import { check, INTERRUPTED } from './check.js'
 import { CannotCheck, connect } from './connection.js'
 import { StartedServer } from './started-server.js'
 
@@ -22,6 +21,9 @@ right on this server; the others say how the server behaves.
 Exit code: 0 if creates, repeats, exact ids and what is read back are right there; 1 if not;
 2 if that could not be checked: no URL, no server, no right to write, a server that does not start.
 `
+
+/** The exit code after Ctrl-C. */
+const INTERRUPTED = 130
 
 async function main (): Promise<number> {
   const { url, start, kill, column, help } = readArguments()
@@ -53,7 +55,11 @@ async function main (): Promise<number> {
     await started?.start()
     const connection = await connect(url)
     steps.push(connection.end)
-    return await check(connection, interruption.signal, { killable: kill ? started : undefined, column })
+    // It takes a while to load, which a mistake in the arguments need not wait for.
+    const { check } = await import('./check.js')
+    const isRight = await check(connection, interruption.signal, { killable: kill ? started : undefined, column })
+    if (interruption.signal.aborted) return INTERRUPTED
+    return isRight ? 0 : 1
   } finally {
     await undo()
   }

@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { systemClock } from '../../src/clock.js'
 import type { NewPlant } from '../../src/plant.js'
@@ -465,4 +467,15 @@ t.test('a delay of a timer may be negative, or longer than Node accepts, without
   for (const timer of distant) systemClock.clearTimeout(timer)
   t.equal(calls, 0)
   t.strictSame(warnings, [])
+})
+
+t.test('a plant costs less than 8 times as much with 50,000 pending as with 1,000, little in an outage', async t => {
+  // In a separate process: tap tracks every promise.
+  const script = fileURLToPath(new URL('queue-cost.js', import.meta.url))
+  const output = execFileSync(process.execPath, ['--max-semi-space-size=256', script, '1000', '50000'], { env: {} })
+  const { costs, outOfOrder, shareInAnOutage } = JSON.parse(output.toString())
+  t.comment(output.toString())
+  t.ok(costs[50_000] < 8 * costs[1_000])
+  t.ok(outOfOrder < 8 * costs[1_000], 'nor if their deadlines are not in order')
+  t.ok(shareInAnOutage < 0.2)
 })
