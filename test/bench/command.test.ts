@@ -24,10 +24,10 @@ async function bench (...words: string[]) {
   return { code, out: textOf(out), err: err.map(textOf).join('\n'), hasPrepared }
 }
 
-t.test('in a fresh clone, --help is answered before the service is compiled', async t => {
+t.test('in a fresh clone, --help needs no compiled service, and the published run is drawn', async t => {
   const clone = t.testdir()
-  const isSource = (path: string): boolean => !/bench\/(build|results|published)$/.test(path)
-  for (const part of ['bench', 'package.json']) {
+  const isSource = (path: string): boolean => !/bench\/(build|results)$/.test(path)
+  for (const part of ['bench', 'src', 'test/support', 'package.json']) {
     cpSync(projectFile(part), join(clone, part), { recursive: true, filter: isSource })
   }
   symlinkSync(projectFile('node_modules'), join(clone, 'node_modules'))
@@ -38,6 +38,10 @@ t.test('in a fresh clone, --help is answered before the service is compiled', as
   const [, minutes, seconds] = /(\d+)m([\d.]+)s \d+m[\d.]+s\n$/.exec(stdout) ?? []
   t.ok(minutes === '0' && Number(seconds) < 6, `${minutes} min ${seconds} s of processor time`)
   t.strictSame(readdirSync(join(clone, 'bench/build')), ['bench', 'package.json'])
+
+  const again = ['run', 'bench', '--', '--from', 'bench/published/results.json']
+  const drawn = await promisify(execFile)('npm', again, { cwd: clone, env: { PATH, HOME } })
+  t.match(drawn.stdout, /create: [^]*Pictures: bench\/published\/page\.html/)
 })
 
 t.test('a mistake in the options ends with 2 before anything is compiled, a failed run with 1', async t => {
