@@ -45,7 +45,7 @@ rounds that alternate with those of the others. A wrong answer fails the run.
                       It keeps hundreds of thousands of plants: use one that was set up for this
   --token TOKEN       of the service at --url
   --rounds N          default 3; with --published 5
-  --seconds N         of each measurement, default 1; with --published 2, and 5 for latency
+  --seconds N         of each measurement, default 1; with --published 4, and 5 for latency
   --warm-up SECONDS   of each server, default 3
   --published         the long run that is committed: all cases but distance, into bench/published
   --save NAME         results go to bench/results/NAME, or to a path. Default: latest; url with --url;
@@ -58,7 +58,7 @@ rounds that alternate with those of the others. A wrong answer fails the run.
 const quickCases: CaseName[] = ['create', 'latency', 'commits']
 const quick = { cases: quickCases, rounds: 3, seconds: 1, latencySeconds: 1, save: 'latest' }
 const longCases = caseNames.filter(name => name !== 'distance')
-const long: typeof quick = { cases: longCases, rounds: 5, seconds: 2, latencySeconds: 5, save: 'bench/published' }
+const long: typeof quick = { cases: longCases, rounds: 5, seconds: 4, latencySeconds: 5, save: 'bench/published' }
 
 export type Options = ReturnType<typeof readOptions>
 
