@@ -73,10 +73,10 @@ for (const { name, run } of loops) {
     const responses: ServerResponse[] = []
     const closing = setTimeout(() => {
       for (const { req, writableEnded } of responses) if (writableEnded) req.socket.end()
-    }, 700)
+    }, 2_000)
     const url = await testServer(t, (request, response) => {
       closing.refresh() // until no request has come for a while
-      accept(response, request, responses.push(response) === 3 ? 2_000 : 5)
+      accept(response, request, responses.push(response) === 3 ? 4_000 : 5)
     })
     await t.resolves(run(jobFor(url)))
   })

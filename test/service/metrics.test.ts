@@ -103,6 +103,10 @@ t.test('the dashboard shows every metric; those of batches count them, and plant
   t.equal(valueOf(await registry.metrics(), 'plant_store_ready'), 0)
 })
 
+t.test('SIGTERM stops a service with metrics', async t => {
+  t.match(await service.end('SIGTERM'), { code: 0, signal: null, stderr: '' })
+})
+
 /** The health of a store whose checks settle when the test says so. */
 function watched () {
   const clock = new VirtualClock()

@@ -149,3 +149,23 @@ t.test('SIGTERM during startup is a clean stop', async t => {
   t.match(await service.ended, { code: 0, signal: null, stderr: '' })
   t.strictSame(service.log.map(({ msg }) => msg), ['SIGTERM: finishing pending requests, then exiting', 'stopped'])
 })
+
+t.test('a service that is being stopped when its store becomes ready does not say so', async t => {
+  let answer = () => {}
+  const answered = new Promise<void>(resolve => { answer = resolve })
+  const mongo = (await ScriptedMongo.start(t)).on('ping', async (_context, execute) => {
+    await answered
+    return execute()
+  })
+  const service = launch(t, { MONGODB_URL: mongo.url, ACCESS_TOKENS: token })
+  const { address } = await service.logged('listening at')
+  // Its connection keeps the service from ending at once.
+  await fetch(`${address}/health/live`)
+  const ended = service.end('SIGTERM')
+  await service.logged('finishing pending requests')
+  answer()
+  t.match(await ended, { code: 0, signal: null, stderr: '' })
+  t.strictSame(service.log.map(({ msg }) => msg), [
+    `listening at ${address}`, 'SIGTERM: finishing pending requests, then exiting', 'stopped'
+  ])
+})
