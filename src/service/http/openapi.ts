@@ -52,7 +52,7 @@ function complete (document: Document): object {
 
 /**
  * Serves the document of the service at `/openapi.json` and, with `docs`, a page at `/docs`, to which `/` leads. Both
- * are of another app, which the first request for them makes: what it loads would take a tenth of each start.
+ * are of another app, which the first request for them makes: what it loads would take an eighth of each start.
  */
 export function describeApi (app: FastifyInstance, docs: boolean): void {
   const failures = new WeakMap<IncomingMessage, (error: Error) => void>()
